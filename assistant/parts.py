@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -209,7 +209,7 @@ class Loader:
             self._stage("Starter library", self._load_starter)
             retriever = retrievers.named(self.settings.retrieve.retriever)
             if self.settings.retrieve.opensearch.address:
-                self._stage("OpenSearch", lambda progress: self._upload_library(retriever.ENCODES, progress))
+                self._stage("OpenSearch", lambda progress: self._upload_library(retriever, progress))
             elif retriever.WAITS or (retriever.ENCODES and self.settings.retrieve.encoder):
                 self._stage("Search by meaning", self._encode_library)
             elif retriever.ENCODES:
@@ -284,14 +284,18 @@ class Loader:
         from assistant.library.shelves import shelf_names  # noqa: PLC0415
 
         try:
-            self._dense_shelves().open(shelf_names(self.settings.library, "me", self.settings), GLANCE)
+            names = shelf_names(self.settings.library, "me", self.settings)
+            if _is_encoded_unasked(names, self.settings):
+                self._dense_shelves().open(names, GLANCE)
         except SequiturError as error:
             _LOG.info("%s", error)
 
-    def _upload_library(self, encodes: bool, progress: Progress) -> None:
+    def _upload_library(self, retriever: retrievers.Module, progress: Progress) -> None:
         from assistant.library.shelves import shelf_names  # noqa: PLC0415
 
-        self._remote_shelves(encodes).make(shelf_names(self.settings.library, "me", self.settings), progress)
+        names = shelf_names(self.settings.library, "me", self.settings)
+        encodes = retriever.WAITS or (retriever.ENCODES and _is_encoded_unasked(names, self.settings))
+        self._remote_shelves(encodes).make(names, progress)
 
     def _load_estimator(self, progress: Progress) -> EstimatorOf | None:
         return judges.relevance(self.settings, progress, self._embedder, self._stand_ins)
@@ -380,7 +384,8 @@ class _Shelves:
     def meaning_if_made(self) -> Retriever | None:
         """See `retrievers.Indexes`; waits a moment for what takes no longer, such as a document just added."""
         try:
-            return (self.remote(True) if self.remote else self.dense()).open(self._names(), GLANCE)
+            shelves, names = self.remote(True) if self.remote else self.dense(), self._names()
+            return shelves.open(names, GLANCE) if _is_encoded_unasked(names, self.settings) else shelves.opened(names)
         except SequiturError as error:
             _LOG.info("searched by words alone: %s", error)
             return None
@@ -389,6 +394,13 @@ class _Shelves:
         from assistant.library.shelves import shelf_names  # noqa: PLC0415
 
         return shelf_names(self.library, self.user, self.settings)
+
+
+def _is_encoded_unasked(names: Sequence[str], settings: Settings) -> bool:
+    """Whether these libraries are so small that their vectors are made although nobody chose search by meaning."""
+    from assistant.library.shelves import open_library  # noqa: PLC0415 - starts the JVM
+
+    return sum(len(open_library(name, settings)) for name in names) <= settings.retrieve.encode_up_to
 
 
 def load_embedder(settings: Settings, progress: Progress) -> SentenceEmbedder:

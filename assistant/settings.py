@@ -175,6 +175,12 @@ class RetrieveSettings(Section):
     retriever: RetrieverName = Field(
         "hybrid", description="search by words (bm25), by meaning (dense), or both, fused (hybrid)"
     )
+    encode_up_to: int = Field(
+        50_000,
+        ge=0,
+        description="passages of a library up to which hybrid has its vectors made by itself, in the background (some "
+        "90 a second on two cores); a larger one is searched by words alone until dense has been chosen",
+    )
     encoder: str = Field(
         "",
         description="the encoder of dense search: a hub id or folder of sentence-transformers, Contriever or DPR (its "

@@ -44,8 +44,9 @@ def load(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Callable[..., L
     monkeypatch.setattr("assistant.parts.PATIENCE", 120.0)
     library_of(settings, "docs", [Passage("cat", "Cats", "The cat sleeps."), Passage("dog", "Dogs", "The dog barks.")])
 
-    def loaded(retriever: RetrieverName = "bm25", encoder: str = "") -> Loader:
-        knobs = settings.retrieve.model_copy(update={"retriever": retriever, "encoder": encoder})
+    def loaded(retriever: RetrieverName = "bm25", encoder: str = "", encode_up_to: int = 50_000) -> Loader:
+        chosen = {"retriever": retriever, "encoder": encoder, "encode_up_to": encode_up_to}
+        knobs = settings.retrieve.model_copy(update=chosen)
         loader = Loader(settings.model_copy(update={"library": "docs", "retrieve": knobs}))
         loader.start()
         return loader
@@ -64,6 +65,16 @@ def test_each_retriever_can_be_chosen_for_a_turn(load: Callable[..., Loader]) ->
     assert "Search by meaning" not in [stage.name for stage in loader.stages()]
     assert found(loader, "bm25", "barks")[0].found_by == ()
     assert 0 < found(loader, "dense", "the dog barks")[0].score <= 1.001
+    assert found(loader, "hybrid", "the dog barks")[0].found_by == ("bm25", "dense")
+
+
+@pytest.mark.lucene
+def test_a_large_library_is_searched_by_words_until_search_by_meaning_is_chosen(load: Callable[..., Loader]) -> None:
+    loader = load("hybrid", encode_up_to=1)
+    loader.wait()
+    assert found(loader, "hybrid", "the dog barks")[0].found_by == ()
+    assert not (loader.settings.data_dir / "dense").exists()
+    found(loader, "dense", "the dog barks")
     assert found(loader, "hybrid", "the dog barks")[0].found_by == ("bm25", "dense")
 
 

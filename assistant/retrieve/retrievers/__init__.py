@@ -37,7 +37,7 @@ class Indexes(Protocol):
         ...
 
     def meaning_if_made(self) -> Retriever | None:
-        """The same, or None while the vectors are being made or if they can't be."""
+        """The same, or None while the vectors are being made, or where they can't be, or nobody asked for so many."""
         ...
 
 
