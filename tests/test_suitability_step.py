@@ -80,9 +80,14 @@ def test_of_a_list_only_what_clashes_goes(parts: Parts) -> None:
         ),
         ("Peanuts, peanut butter.\nApples.", "Apples.", "Peanuts, peanut butter."),
         (
-            "Stir well. Apples, pears and peanuts of any kind all help, and nothing else does.",
+            "Good are oats with berries, wholemeal toast with pears or peanut butter, or plain yoghurt.",
+            "Good are oats with berries, or plain yoghurt.",
+            "wholemeal toast with pears or peanut butter",
+        ),
+        (
+            "Stir well. Apples, pears and peanuts of any kind that you like all help, and nothing else does.",
             "Stir well.",
-            "Apples, pears and peanuts of any kind all help, and nothing else does.",
+            "Apples, pears and peanuts of any kind that you like all help, and nothing else does.",
         ),
     ],
 )
