@@ -23,8 +23,8 @@ from assistant.wording.replies import fixed
 # What introduces a list, and what joins its last two items.
 _LEADS = (": ", " such as ", " including ")
 _LAST = (" and ", " or ")
-# A longer last item likely includes the rest of the sentence, which can't be removed. Any longer one likely is a clause:
-# 99 of 100 items of lists that were taken apart by hand have no more words (tests/data/suitability_lists.jsonl).
+# A longer last item likely includes the rest of the sentence, which can't be removed. Any longer one likely is a
+# clause: 99 of 100 items of lists taken apart by hand have no more words (tests/data/suitability_lists.jsonl).
 _LAST_ITEM, _ITEM = 5, 7
 # The fewest items of a list, whose last one is joined by a word.
 _LIST = 3
