@@ -362,7 +362,7 @@ class TurnSettings(Section):
         ge=0,
         le=1,
         description="probability of its least likely token below which an answer of the model's own that names or "
-        "counts something is only offered as a guess; 0 = never",
+        "counts something is only offered as a guess, as any yes or no of its own is; 0 = never",
     )
     quote_threshold: float = Field(
         0.5,

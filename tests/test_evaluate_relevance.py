@@ -57,7 +57,7 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def ran(experiment: Experiment, estimator: Fixed, out: Path, **calibration):
-    task = Estimates(experiment, prepare(experiment), estimator.name, "m", **calibration)
+    task = Estimates(experiment, prepare(experiment), estimator.name, "m", "bm25", **calibration)
     run = task.open(out)
     task.fill(run, (estimator, Alphabetical()), silent)
     return task.summarise(run.rows), task, run
@@ -71,8 +71,8 @@ def test_a_perfect_estimator_ranks_the_gold_first_and_misses_what_is_not_there(f
     # the corpus lacks Mars, which no ranking can find
     assert summary["R@1"] == summary["R@5"] == pytest.approx(0.8)
     # nothing is said of the first ten where only five were looked at
-    assert set(summary["bm25"]) == {"R@1", "R@5"}
-    assert summary["bm25"]["R@1"] == pytest.approx(0.2)
+    assert set(summary["found"]) == {"R@1", "R@5"}
+    assert summary["found"]["R@1"] == pytest.approx(0.2)
     assert summary["turn"]["R@1"] == pytest.approx(0.8)
     assert summary["differences"]["R@1"]["value"] == pytest.approx(0.6)
     assert summary["unanswerable_precision"] == summary["unanswerable_recall"] == summary["unanswerable_f1"] == 1
@@ -117,12 +117,12 @@ def test_what_nothing_answers_has_no_rank_and_what_finds_nothing_has_the_worst(f
         def search(self, query: str, k: int) -> list[Passage]:
             return [] if "nowhere" in query else super().search(query, k)
 
-    task = Estimates(experiment, prepare(experiment), "fixed", "m")
+    task = Estimates(experiment, prepare(experiment), "fixed", "m", "bm25")
     run = task.open(tmp_path / "out")
     task.fill(run, (Fixed(RIGHT), Half()), silent)
     summary = task.summarise(run.rows)
     assert summary["R@1"] == pytest.approx(0.5)
-    assert summary["bm25"]["R@1"] == 0
+    assert summary["found"]["R@1"] == 0
 
 
 def test_the_gold_is_taken_from_sets_that_have_it(files, tmp_path) -> None:
@@ -273,7 +273,7 @@ def test_the_command_with_a_cross_encoder(files, tiny_cross_encoder, tmp_path) -
     asked = [*on(files, tmp_path), "--estimator", tiny_cross_encoder, "--json"]
     summary = json.loads(evaluate(*asked).stdout)
     assert summary["estimator"].startswith("cross-encoder:tiny-cross-encoder-")
-    assert summary["bm25"]["R@1"] == pytest.approx(0.8)
+    assert summary["found"]["R@1"] == pytest.approx(0.8)
     assert 0 < summary["ece"] < 1
     [folder] = (tmp_path / "data" / "runs").iterdir()
     assert json.loads((folder / "summary.json").read_text()) == summary

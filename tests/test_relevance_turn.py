@@ -436,6 +436,15 @@ def test_what_the_model_is_not_sure_of_is_a_guess_beside_not_held(parts: Parts, 
     assert asked(sure_of_it, Turn(QUESTION, choices=choices())).answer == unbacked(said)
 
 
+def test_a_yes_or_no_of_the_model_s_own_is_a_guess_however_sure_it_is(parts: Parts) -> None:
+    said = "Yes, it holds none."
+    parts = sure(parts, Sure({"p2": 0.9}), if_unanswerable="own")
+    parts = replace(parts, llm=ScriptedLLM(["unknown", said], [NO]))
+    turn = asked(parts, Turn(QUESTION, choices=choices()))
+    assert turn.answer == replace(NOT_HELD, origin="model")
+    assert turn.own_answer == said
+
+
 def test_where_the_model_does_not_know_either_that_is_said(parts: Parts) -> None:
     turn, _ = unanswered(parts, "own", "unknown", "unknown")
     assert turn.answer == replace(NOT_HELD, origin="model")

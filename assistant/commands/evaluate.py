@@ -347,6 +347,7 @@ def _answered(library: str, knobs: Settings, texts: Sequence[str]) -> list[bool]
 def evaluate_relevance(
     *,
     experiment: relevance.Experiment,
+    retriever: Compared = "bm25",
     estimator: Estimates = SHIPPED,
     calibration: Annotated[Path | None, Option(help="A calibration to apply, made by --calibrate.")] = None,
     calibrate: Annotated[
@@ -361,12 +362,13 @@ def evaluate_relevance(
     if calibration:
         Calibration.load(calibration)
     material = relevance.prepare(experiment)
-    knobs = by_words(options.load_settings())
+    knobs = options.load_settings(retriever=retriever)
     with bar("Estimator") as progress:
         judge = estimators.load(estimator, lambda: load_llm(knobs, progress), knobs, progress)
     curve = Calibration.load(calibration, judge.name) if calibration else None
-    task = relevance.Estimates(experiment, material, judge.name, model_of(knobs), curve, calibrate)
-    options.perform(task, lambda: (judge, indexed(experiment.corpus, knobs)))
+    searched = _retriever_label(knobs)
+    task = relevance.Estimates(experiment, material, judge.name, model_of(knobs), searched, curve, calibrate)
+    options.perform(task, lambda: (judge, _retriever(knobs, experiment.corpus)))
 
 
 @command

@@ -1,12 +1,12 @@
 """Measures a relevance estimator: its ranking, sets without an answer, calibration (RE-RAG, sections 4.2 and 5.1).
 
-Each question's BM25 candidates are estimated once, and everything is computed from these rows:
+Each question's candidates are estimated once, and everything is computed from these rows:
 
     {"id": "nqo0001", "passages": ["nq00001", ...], "own": [], "scores": {"nq00001": 2.31, ...}, "seconds": 1.2,
      "error": ""}
 
-`passages` are in BM25's order, `scores` are the estimator's own s_j, before any calibration. A context set is
-"unanswerable" if none of its passages is gold, or if the question is marked so.
+`passages` are in the order in which they were found, `scores` are the estimator's own s_j, before any calibration. A
+context set is "unanswerable" if none of its passages is gold, or if the question is marked so.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ CUTOFFS = (1, 5, 10, 20)
 SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 SHOWN = RetrieveSettings().top_k
 # Ranks of a passage: as it was found, reranked by its confidence, and as a turn reranks it.
-_RANKS = ("bm25", "reranked", "turn")
+_RANKS = ("found", "reranked", "turn")
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Experiment(Sample):
 
     corpus: CorpusFile
     questions: Questions
-    depth: Annotated[int, Option(min=1, max=100, help="BM25 candidates that are estimated.")] = 20
+    depth: Annotated[int, Option(min=1, max=100, help="Candidates that are estimated.")] = 20
     k: Annotated[int, Option("--k", min=1, help="The best of them, which make the context set.")] = 20
     contexts: Annotated[
         Literal["auto", "retrieved", "own"],
@@ -121,6 +121,7 @@ class Estimates(Task[Question, tuple[Estimator, Retriever]]):
     material: Material
     estimator: str
     model: str
+    retriever: str
     calibration: Calibration | None = None
     method: Method | None = None
 
@@ -131,7 +132,7 @@ class Estimates(Task[Question, tuple[Estimator, Retriever]]):
         """See `Task`."""
         decided = {
             **decided_by(self.experiment, "corpus", "questions", "depth"),
-            **decided_by(self, "estimator", "model"),
+            **decided_by(self, "estimator", "model", "retriever"),
         }
         return {**decided, "contexts": "own" if self.material.own else "retrieved"}
 
@@ -250,7 +251,7 @@ def _sets(passages: DataFrame, questions: int, k: int) -> DataFrame:
     """
     with_own = passages.groupby("question")["own"].transform("any")
     shown = passages[passages["own"].where(with_own, passages["reranked"] < k)].groupby("question")
-    others = passages[(passages["bm25"] < inf) & ~passages["relevant"] & ~with_own].groupby("question")
+    others = passages[(passages["found"] < inf) & ~passages["relevant"] & ~with_own].groupby("question")
     answerable = shown["relevant"].any().reindex(range(questions), fill_value=False)
     return DataFrame(
         {
@@ -265,7 +266,7 @@ def _rankings(experiment: Experiment, material: Material, passages: DataFrame) -
     """R@n as in DPR: the share of questions with a gold passage among the first n. Answerable questions only."""
     answerable = [n for n, question in enumerate(material.questions) if not question.unanswerable]
     if not answerable:
-        return {"bm25": {}, "turn": {}, "intervals": {}, "differences": {}}
+        return {"found": {}, "turn": {}, "intervals": {}, "differences": {}}
     gold = passages[passages["relevant"]].groupby("question")[list(_RANKS)]
     first = gold.min().astype(float).reindex(answerable, fill_value=inf)
     cutoffs = [cutoff for cutoff in CUTOFFS if cutoff <= experiment.depth]
@@ -273,7 +274,7 @@ def _rankings(experiment: Experiment, material: Material, passages: DataFrame) -
     estimates = means(after, experiment.seed)
     return {
         **{name: one["value"] for name, one in estimates.items()},
-        "bm25": {name: sum(values) / len(values) for name, values in before.items()},
+        "found": {name: sum(values) / len(values) for name, values in before.items()},
         "turn": {name: sum(values) / len(values) for name, values in turn.items()},
         "differences": differences(after, before, experiment.seed),
         "intervals": _intervals(estimates),

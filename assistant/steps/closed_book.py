@@ -1,8 +1,8 @@
 """Answers from the model's own knowledge, without any source; the reply is labelled as that.
 
 A small model that doesn't know a name or a number makes one up, and shows that it does in how unlikely it finds some
-word of it. Such an answer is no reply, but a guess, which is offered beside "not in the library"
-(docs/results/gates.md).
+word of it. Asked a closed question, it says yes, whatever is true. Such an answer is no reply, but a guess, which is
+offered beside "not in the library" (docs/results/gates.md).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import replace
 from math import exp
 from threading import Event
 
+from assistant.judges.closed import verdict_in
 from assistant.prompting.stream import stream
 from assistant.prompting.unknown import says_unknown
 from assistant.protocols import Parts
@@ -19,7 +20,7 @@ from assistant.strategies.shared.reading import FACTOID_MAX_TOKENS
 from assistant.text.markers import read
 from assistant.text.overlap import contradiction, echoes
 from assistant.text.sentences import finished, quote, sentences, words
-from assistant.types import Answer, Completion, Turn
+from assistant.types import Answer, Claim, Completion, Turn
 
 # A reply of up to so many words is a name or a number, whatever it looks like.
 _BARE = 3
@@ -49,8 +50,15 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
 
 def _is_guess(text: str, question: str, completion: Completion, threshold: float) -> bool:
-    """Whether a finished answer names or counts something that the question doesn't, and the model isn't sure of it."""
-    if not completion.finish or exp(min(completion.logprobs, default=0.0)) >= threshold:
+    """Whether a finished answer is a yes or no, or names or counts something unasked that the model isn't sure of.
+
+    Nothing is at a `threshold` of 0.
+    """
+    if not completion.finish or not threshold:
+        return False
+    if verdict_in(Claim(text, (), question)):
+        return True
+    if exp(min(completion.logprobs, default=0.0)) >= threshold:
         return False
     said = (quote(text, span) for span in sentences(text))
     return len(words(text)) <= _BARE or any(contradiction(sentence, question) for sentence in said)
