@@ -296,7 +296,7 @@ def test_a_model_of_the_catalogue_is_fetched_with_a_bar_stopped_and_then_used(
         tab(page, "Model")
         expect(page.locator("#model-chat")).to_contain_text("of memory")
         page.get_by_role("button", name="Fetch and use chat").click()
-        expect(page.get_by_role("progressbar", name="Fetching chat")).to_be_visible()
+        expect(page.locator("#models").get_by_role("progressbar", name="Fetching chat")).to_be_visible()
         expect(page.locator("#models .stage")).to_contain_text("%")
         page.get_by_role("button", name="Stop fetching").click()
         expect(page.locator("#models .stage")).to_have_count(0)
