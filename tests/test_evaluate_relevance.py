@@ -125,6 +125,14 @@ def test_what_nothing_answers_has_no_rank_and_what_finds_nothing_has_the_worst(f
     assert summary["found"]["R@1"] == 0
 
 
+def test_a_run_by_one_search_is_not_gone_on_with_by_another(files, tmp_path) -> None:
+    experiment = Experiment(*files, depth=5, k=5)
+    by_words, by_both = (Estimates(experiment, prepare(experiment), "fixed", "m", name) for name in ("bm25", "hybrid"))
+    by_words.open(tmp_path / "out")
+    with pytest.raises(DataError, match="retriever"):
+        by_both.open(tmp_path / "out")
+
+
 def test_the_gold_is_taken_from_sets_that_have_it(files, tmp_path) -> None:
     fooled = {**RIGHT, ("capital of Kenya?", "Peru"): 0.95}
     summary, _, _ = ran(Experiment(*files, depth=4, k=4), Fixed(fooled), tmp_path / "out")
