@@ -142,7 +142,7 @@ class Request:
 
 
 class Reply:
-    """What a stand-in answers: a status with an object or a text, or parts that are sent one by one.
+    """What a stand-in answers: a status with an object or a text, or parts that are sent one by one; 0 is to hang up.
 
     A part that is a number is waited for, in seconds; `None` breaks the connection off.
     """
@@ -218,6 +218,9 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(self.stand_in.reply(self.stand_in.asked[-1]))
 
     def _send(self, reply: Reply) -> None:
+        if not reply.status:
+            self.close_connection = True
+            return None
         if reply.parts is not None:
             with suppress(BrokenPipeError, ConnectionResetError):
                 return self._send_parts(reply)

@@ -770,6 +770,18 @@ class TestWrong:
         with pytest.raises(ModelError, match=told):
             engine.meet()
 
+    def test_a_connection_that_the_server_had_closed_is_made_anew_once(self, met: Met) -> None:
+        hang_up = Reply(status=0)
+        engine, there = met(plain(says))
+        engine.meet()
+        there.answers.update(misbehaving(says, hang_up))
+        assert written(engine) == REPLY
+        there.answers.update(misbehaving(says, hang_up, hang_up))
+        before = len(there.asked)
+        with pytest.raises(ModelError, match="broke off its reply"):
+            run(engine, "Hi")
+        assert len(there.asked) == before + 2
+
     @pytest.mark.parametrize("reply", [{"choices": []}, {"choices": None}, {}])
     def test_an_answer_without_choices_is_no_reply(self, met: Met, reply: Json) -> None:
         engine, there = met(plain(says))

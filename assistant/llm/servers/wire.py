@@ -1,6 +1,7 @@
 """The HTTP client of a server: when a request is sent again, and its errors as sentences.
 
-What is sent again is only what was refused before a byte of the reply came; one that breaks off is never begun anew.
+What is sent again is only what was refused, or met a closed connection, before a byte of the reply came; one that
+breaks off is never begun anew.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ _PATIENCE = 20.0
 _BUSY = {429, 500, 502, 503, 504, 529}
 # A connection that nobody uses is given up before the server does so, which would meet the next request with silence.
 _IDLE = 2.0
+_CLOSED = (httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.WriteError)
 _SHOWN = 200
 _TOO_LONG = ("context", "too long", "exceed", "maximum length", "prompt length")
 # Fields that some models refuse, and what is sent in their place; None for nothing.
@@ -169,12 +171,21 @@ class Wire:
     async def _patiently(self, send: Callable[[], Awaitable[T]]) -> T:
         for wait in _WAITS:
             try:
-                return await send()
+                return await self._connected(send)
             except openai.APIStatusError as error:
                 asked = _asked(error.response.headers.get("retry-after"), wait)
                 if error.status_code not in _BUSY or asked > _PATIENCE:
                     raise
             await asyncio.sleep(asked)
+        return await self._connected(send)
+
+    async def _connected(self, send: Callable[[], Awaitable[T]]) -> T:
+        """What comes of a request, once more on a new connection where the server had closed the one in use."""
+        try:
+            return await send()
+        except openai.APIConnectionError as error:
+            if not any(isinstance(one, _CLOSED) for one in _causes(error)):
+                raise
         return await send()
 
     def _object(self, found: object) -> Json:
