@@ -48,6 +48,9 @@ Epochs = Annotated[int, Option(min=1, help="Times that all questions are gone th
 Pairs = Annotated[int, Option(min=1, help="Pairs of a step.")]
 Asked = Annotated[int, Option(min=1, help="Questions of a step.")]
 Rate = Annotated[float, Option(min=0, help="AdamW's highest learning rate.")]
+Adapter = Annotated[
+    Path | None, Option(help="A folder of matrices beside those of the base, of this rank, which are learned on.")
+]
 Rank = Annotated[
     int,
     Option(min=0, help="Learn matrices of this rank beside those of the base, as the larger judges do; 0: all of it."),
@@ -226,6 +229,7 @@ def reader(  # noqa: PLR0913 - the training's knobs
         SUPPORT
     ),
     rank: Rank = 0,
+    adapter: Adapter = None,
     pairs: Annotated[
         list[Path] | None,
         Option(
@@ -256,7 +260,8 @@ def reader(  # noqa: PLR0913 - the training's knobs
     more = {f"of {path.name}": read_pairs(path, corpus or ()) for path in pairs or ()}
     embedder = embedder_of(options.load_settings())
     folder = _resolved(base, options.load_settings())
-    plan = Plan(folder, batch=batch, rate=rate, length=LENGTH, seed=seed, dropout=0.0, save_every=150, rank=rank)
+    plan = Plan(folder, batch=batch, rate=rate, length=LENGTH, seed=seed, dropout=0.0, save_every=150, rank=rank,
+                adapter=str(adapter or ""))  # fmt: skip
     with bar("Steps") as progress:
         summary = train(into, plan, SUITABILITY, embedder, progress, more, read_pairs(things) if things else ())
     show(summary, options.as_json)

@@ -36,11 +36,19 @@ def make(tables: Tables, count: int, seed: int) -> list[Pair]:
     Raises:
         ValueError: the tables are too small for so many.
     """
-    maker = _Maker(tables, Random(seed))  # noqa: S311 - training data, not a secret
+    return drawn(_Maker(tables, Random(seed)).draw, count)  # noqa: S311 - training data, not a secret
+
+
+def drawn(draw: Callable[[], Pair | None], count: int) -> list[Pair]:
+    """So many different pairs; what can't be labelled is drawn again.
+
+    Raises:
+        ValueError: no new pair comes of many tries.
+    """
     found: dict[tuple[str, str], Pair] = {}
     tries = 0
     while len(found) < count:
-        pair = maker.draw()
+        pair = draw()
         tries = tries + 1 if pair is None or (pair.fact, pair.text) in found else 0
         if tries > TRIES:
             raise ValueError(f"the tables hold no more than {len(found)} pairs")
@@ -53,7 +61,7 @@ def fill(frame: str, item: Item, *others: Item) -> str:
     """A sentence around an item; a frame may name two others."""
     y, z = (other.name for other in others) if others else ("something else", "water")
     words = {"x": item.name, "y": y, "z": z}
-    return frame.format(**words, **{key.upper(): _capital(word) for key, word in words.items()})
+    return frame.format(**words, **{key.upper(): capital(word) for key, word in words.items()})
 
 
 class _Maker:
@@ -192,7 +200,7 @@ class _Maker:
         if kind in ("clash", "other") and self._random.random() < 0.3:
             text = dish.name
         facts = known.opposites if kind == "opposite" else known.facts
-        fact = _capital(self._one(facts).format(i=mine))
+        fact = capital(self._one(facts).format(i=mine))
         if kind == "refused" and other in text:
             return None
         return Pair(self._worded(fact), self._dressed(text), kind == "clash", f"ingredient {kind}")
@@ -210,7 +218,7 @@ class _Maker:
         if recipe in ("clash", "other") and self._random.random() < 0.3:
             text = offered.name
         fact = self._one(naming.opposites if recipe == "opposite" else naming.facts).format(i=item.name)
-        return Pair(self._worded(_capital(fact)), self._dressed(text), recipe == "clash", f"named {recipe}")
+        return Pair(self._worded(capital(fact)), self._dressed(text), recipe == "clash", f"named {recipe}")
 
     def _own_ingredient(self) -> Pair | None:
         """A dish made up of an ingredient, for the facts of a group that knows the ingredient's tags."""
@@ -247,7 +255,7 @@ class _Maker:
         """A fact as people type it: with a few words before it, in small letters, without its full stop."""
         kind = self._random.random()
         if kind < 0.12:
-            fact = self._one(self._tables.prefixes) + (fact if fact.startswith(("I ", "I'")) else _small(fact))
+            fact = self._one(self._tables.prefixes) + (fact if fact.startswith(("I ", "I'")) else small(fact))
         elif kind < 0.2:
             fact = fact.lower()
         return fact.rstrip(".") if self._random.random() < 0.15 else fact
@@ -258,7 +266,7 @@ class _Maker:
         if kind < 0.1 and self._tables.idle:
             return f"{text.rstrip('.')}. {self._one(self._tables.idle)}"
         if kind < 0.18 and self._tables.idle:
-            return f"{self._one(self._tables.idle)} {_capital(text)}"
+            return f"{self._one(self._tables.idle)} {capital(text)}"
         return text
 
     def _one(self, some: Sequence[T]) -> T:
@@ -275,9 +283,11 @@ def _words(name: str) -> set[str]:
     return set(plain(name).split()) - JOINING
 
 
-def _capital(text: str) -> str:
+def capital(text: str) -> str:
+    """The text as it opens a sentence."""
     return text[:1].upper() + text[1:]
 
 
-def _small(text: str) -> str:
+def small(text: str) -> str:
+    """The text as it stands within one."""
     return text[:1].lower() + text[1:]

@@ -1,8 +1,9 @@
 """Trains the reader of the suitability judge: a cross-encoder that reads fact and text together.
 
-It learns from pairs of the recipe and from pairs that were written one by one (`written.jsonl`). A sixth of the written
-facts, with all their pairs, is kept apart: stages of the training are compared by it. How tags and reader are weighed,
-and the threshold, are chosen on it and on other development pairs, each set counting the same.
+It learns from pairs of the two recipes, things as tables and passages name them and as a model's replies do, and from
+pairs that were written one by one (`written.jsonl`). A sixth of the written facts, with all their pairs, is kept apart:
+stages of the training are compared by it. How tags and reader are weighed, and the threshold, are chosen on it and on
+other development pairs, each set counting the same.
 """
 
 from __future__ import annotations
@@ -26,15 +27,17 @@ from assistant.judges.suitability.reader import Reader
 from assistant.judges.suitability.tags import ByTags
 from assistant.protocols import Embedder, Progress
 from assistant.training.loop import MODEL
+from assistant.training.suitability.pairs import Pair as Made
 from assistant.training.suitability.pairs import make
+from assistant.training.suitability.replies import make_replies
 from assistant.training.suitability.tables import load
 from assistant.training.trainer import Labelled, PairTrainer, Plan
 
 WRITTEN = Path(__file__).with_name("written.jsonl")
 # One of so many facts is kept apart.
 APART = 6
-# Pairs of the recipe, and how often each written one is learned.
-RECIPE, TIMES = 12_000, 3
+# Pairs of the two recipes, and how often each written one is learned.
+RECIPE, REPLIES, TIMES = 12_000, 9_000, 3
 # The share of pairs without a clash that may count as one, near misses many of them; and shares of the reader.
 FALSE_ALARMS = 0.08
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
@@ -82,10 +85,9 @@ def train(
         ModelError: the base, or what the tables taught, can't be loaded.
     """
     knowledge = Knowledge.load(tables)
-    recipe = [
-        Labelled(one.fact, one.text, float(one.clash)) for one in make(load("train", plan.seed), RECIPE, plan.seed)
-    ]
-    pairs = [*recipe, *(_labelled(written("train")) * TIMES)]
+    known = load("train", plan.seed)
+    recipes = [*make(known, RECIPE, plan.seed), *make_replies(known, REPLIES, plan.seed)]
+    pairs = [*_labelled(recipes), *_labelled(written("train")) * TIMES]
     Random(plan.seed).shuffle(pairs)  # noqa: S311 - training data, not a secret
     stages = PairTrainer(folder, plan, pairs, _labelled(written("dev"))).run(progress)
     base = Path(plan.base) if plan.rank else None
@@ -95,7 +97,7 @@ def train(
     return {"pairs": len(pairs), "stages": [asdict(stage) for stage in stages], "blend": asdict(blend)}
 
 
-def _labelled(pairs: Sequence[Written]) -> list[Labelled]:
+def _labelled(pairs: Sequence[Written | Made]) -> list[Labelled]:
     return [Labelled(one.fact, one.text, float(one.clash)) for one in pairs]
 
 

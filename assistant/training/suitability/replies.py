@@ -1,0 +1,167 @@
+"""Makes pairs of fact and text whose texts are written as a model replies.
+
+A model names several things at once, tells the fact again ("If you're vegan, ..."), claims that all of it suits, and
+calls things after the fact ("a vegan omelette"). None of that says whether what it offers clashes: here it stands
+beside things that clash and things that don't, equally often. The tables decide the label, as in `pairs.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+from assistant.training.suitability.pairs import Pair, capital, drawn, small
+from assistant.training.suitability.tables import Group, Item, Tables, Tags, read
+
+# Things that one reply offers, at most.
+MOST = 4
+# One of so many things is called after what it is made without.
+ADAPTED = 4
+# Things that are drawn for one that fits.
+TRIES = 20
+# What becomes of a person's words where they are said to that person, and of people.
+_YOU = {
+    "i": "you", "i'm": "you're", "im": "you're", "i've": "you've", "i'd": "you'd", "am": "are", "my": "your",
+    "me": "you", "mine": "yours", "myself": "yourself", "we": "you", "our": "your", "us": "you",
+}  # fmt: skip
+_THEY = {"you": "they", "you're": "they're", "you've": "they've", "your": "their", "yours": "theirs"}
+_OPENING = {"you": "", "you're": "are", "you've": "have"}
+# How often each kind of frame is drawn, and how often for a clash.
+_KINDS = {
+    "offers": (26, 0.5), "repeating": (46, 0.5), "sparing": (14, 0.5), "warning": (6, 0.0), "around": (8, 0.0)
+}  # fmt: skip
+_WORD = re.compile(r"[\w']+")
+_WAS = re.compile(r"\bI was\b", re.IGNORECASE)
+_ARTICLE = re.compile(r"^(an?|the|some) ")
+
+
+def make_replies(tables: Tables, count: int, seed: int) -> list[Pair]:
+    """So many different pairs, in an order drawn by the seed.
+
+    Raises:
+        ValueError: the tables are too small for so many.
+    """
+    return drawn(_Replies(tables, Random(seed)).draw, count)  # noqa: S311 - training data, not a secret
+
+
+def to_you(fact: str) -> str:
+    """A fact of oneself as it is said to that person: "I'm vegan." is "you're vegan"; "" for one of another form."""
+    text = fact.strip().rstrip(".!")
+    first = text.split(" ")[0].lower()
+    if first not in ("i", "my", "we", "our") and first not in ("i'm", "im", "i've", "i'd"):
+        return ""
+    return _WORD.sub(lambda word: _YOU.get(word[0].lower(), word[0]), _WAS.sub("I were", small(text)))
+
+
+def of_people(fact: str) -> str:
+    """The same as it is said of people, behind "who": "are vegan"; "" for one of another form."""
+    first, _, rest = to_you(fact).partition(" ")
+    if first not in _OPENING or not rest:
+        return ""
+    return f"{_OPENING[first]} {_WORD.sub(lambda word: _THEY.get(word[0].lower(), word[0]), rest)}".strip()
+
+
+class _Replies:
+    """Draws pairs; None where a draw can't be labelled or said."""
+
+    def __init__(self, tables: Tables, random: Random) -> None:
+        self._tables, self._random, self._table = tables, random, read("replies")
+        self._items = {kind: [item for item in tables.items if item.kind == kind] for kind in tables.frames}
+        self._known: dict[tuple[str, str], list[Item]] = {}
+        self._adapted = {
+            word: (Tags.parse(row["without"]).sure, row["kinds"].split())
+            for word, row in self._table["adapted"].items()
+        }
+
+    def draw(self) -> Pair | None:
+        """A pair, of which a bit less than half clash."""
+        group = self._random.choice(self._tables.groups)
+        kind = self._kind(group)
+        what = self._random.choices(list(_KINDS), [weight for weight, _ in _KINDS.values()])[0]
+        frame = self._random.choice(self._frames(kind, what))
+        clash = self._random.random() < _KINDS[what][1]
+        offered = self._offered(group, kind, clash)
+        refused = self._one_of(group, kind, clash=True)
+        fact = self._random.choice(group.wordings)
+        words = {
+            "o": self._random.choice(self._frames(kind, "occasions")),
+            "n": re.sub(_ARTICLE, "", refused.name) if refused else "",
+            "you": to_you(fact),
+            "who": of_people(fact),
+            **({"l": _joined(offered, "or"), "a": _joined(offered, "and")} if offered else {}),
+        }
+        words |= {key.upper(): capital(word) for key, word in words.items()}
+        if any(not words.get(key) for key in re.findall(r"\{(\w+)\}", frame)):
+            return None
+        return Pair(fact, frame.format(**words), clash, f"reply {what}")
+
+    def _kind(self, group: Group) -> str:
+        """A kind of things, mostly one that the group rules something out of."""
+        kinds = [kind for kind, items in self._items.items() if items]
+        ruling = [kind for kind in kinds for _ in self._ruled_out(group, kind)]
+        return self._random.choice(ruling if ruling and self._random.random() < 0.9 else kinds)
+
+    def _frames(self, kind: str, what: str) -> list[str]:
+        some: Mapping[str, Any] = self._table.get(kind, {})
+        return [*self._table["any"].get(what, ()), *some.get(what, ()) * 2]
+
+    def _offered(self, group: Group, kind: str, clash: bool) -> list[Item]:
+        """Up to `MOST` things that the group allows; for a clash one that it rules out among them."""
+        some = [
+            item
+            for _ in range(self._random.randint(1, MOST) - clash)
+            if (item := self._one_of(group, kind, clash=False))
+        ]
+        if clash:
+            ruled_out = self._one_of(group, kind, clash=True)
+            if ruled_out is None:
+                return []
+            some.insert(self._random.randint(0, len(some)), ruled_out)
+        return some
+
+    def _one_of(self, group: Group, kind: str, *, clash: bool) -> Item | None:
+        """A thing that the group rules out or allows, often called after what it is made without."""
+        ruled_out = self._ruled_out(group, kind)
+        for _ in range(TRIES if ruled_out or not clash else 0):
+            # what is allowed is often what a fact rules out, made without that
+            adapted = ruled_out and not clash and self._random.random() < 1 / 2
+            item = self._random.choice(ruled_out if clash or adapted else self._items[kind])
+            if adapted or self._random.randrange(ADAPTED) == 0:
+                item = self._adapt(item, group if not clash else None)
+            if group.clashes(item.tags) is clash:
+                return item
+        return None
+
+    def _ruled_out(self, group: Group, kind: str) -> list[Item]:
+        if (group.name, kind) not in self._known:
+            self._known[group.name, kind] = [item for item in self._items[kind] if group.clashes(item.tags)]
+        return self._known[group.name, kind]
+
+    def _adapt(self, item: Item, group: Group | None) -> Item:
+        """The thing without some of its tags, and with a word before its name that says so; for the group if given."""
+        words = [
+            word
+            for word, (without, kinds) in self._adapted.items()
+            if item.kind in kinds and without & (item.tags.sure | item.tags.unsure)
+        ]
+        made = [_called(word, item, self._adapted[word][0]) for word in words]
+        suits = [one for one in made if group and group.clashes(one.tags) is False]
+        return self._random.choice(suits or made or [item])
+
+
+def _called(word: str, item: Item, without: frozenset[str]) -> Item:
+    article = _ARTICLE.match(item.name)
+    bare = f"{word} {item.name[article.end() :] if article else item.name}"
+    if article and article[1] in ("a", "an"):
+        name = f"{'an' if bare[0] in 'aeiou' else 'a'} {bare}"
+    else:
+        name = f"{article[0]}{bare}" if article else bare
+    return replace(item, name=name, tags=Tags(item.tags.sure - without, item.tags.unsure - without))
+
+
+def _joined(items: Sequence[Item], word: str) -> str:
+    *some, last = (item.name for item in items)
+    return f"{', '.join(some)}{',' * (len(some) > 1)} {word} {last}" if some else last
