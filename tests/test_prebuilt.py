@@ -207,6 +207,15 @@ def test_an_index_without_texts_is_not_kept(
     assert left(settings) == []
 
 
+def test_a_python_that_cannot_unpack_safely_is_told_before_anything_is_fetched(
+    published: Callable[..., Prebuilt], settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(tarfile, "data_filter")
+    with pytest.raises(LibraryError, match=r"use 3\.11\.4 or a later one"):
+        fetch(published(), settings)
+    assert left(settings) == []
+
+
 def _climbing(tar: tarfile.TarFile) -> None:
     member = tarfile.TarInfo("../../../outside/segments_1")
     tar.addfile(member, io.BytesIO())

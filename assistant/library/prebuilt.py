@@ -83,14 +83,15 @@ def fetch(found: Prebuilt, settings: Settings, bar: Bar = lambda _: nullcontext(
         bar: begins to show how far something is, under a title; it is told bytes of the archive.
 
     Raises:
-        LibraryError: it can't be fetched, is not what was published, stores no texts, doesn't fit on the disk, or there
-            is another library of its name.
+        LibraryError: it can't be fetched or unpacked, is not what was published, stores no texts, doesn't fit on the
+            disk, or there is another library of its name.
     """
     folder = library_folder(found.library, settings)
     with locked(folder), _disk(folder):
         if is_library(folder):
             _check_is_same(folder, found)
             return False
+        _check_can_unpack()
         arriving = folder.with_name(f".{folder.name}.arriving")
         with bar("Fetching") as progress:
             archive = _fetched(found, arriving, progress)
@@ -137,6 +138,13 @@ def _fetched(found: Prebuilt, arriving: Path, progress: Progress) -> Path:
             _check_is_published(archive, found)
             return archive
     raise LibraryError(f"The index '{found.name}' can't be fetched: {'; '.join(dict.fromkeys(troubles))}.")
+
+
+def _check_can_unpack() -> None:
+    if not hasattr(tarfile, "data_filter"):
+        raise LibraryError(
+            "This Python can't unpack an archive so that nothing is written elsewhere; use 3.11.4 or a later one."
+        )
 
 
 def _check_is_published(archive: Path, found: Prebuilt) -> None:

@@ -34,6 +34,7 @@ _PATIENCE = 20.0
 _BUSY = {429, 500, 502, 503, 504, 529}
 # A connection that nobody uses is given up before the server does so, which would meet the next request with silence.
 _IDLE = 2.0
+# What a connection that the server has closed fails with.
 _CLOSED = (httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.WriteError)
 _SHOWN = 200
 _TOO_LONG = ("context", "too long", "exceed", "maximum length", "prompt length")
