@@ -24,8 +24,8 @@ from ptkb.rank import SAME_AGAIN
 # A rewrite that grew beyond this is an answer, not a question.
 _LONGEST = 3.0
 _MAX_TOKENS = 60
-# How the prompt opens what somebody says: a rewrite that holds it goes on with the conversation.
-_NEXT = re.compile(r"\b[AB]: ")
+# What the prompt opens somebody's words with: a rewrite that holds it goes on with the conversation.
+_OPENERS = (" A: ", " B: ")
 # Characters of facts in the prompt, some 200 tokens: all if they are few, else the most relevant.
 _FACTS = 800
 # "and the second most?" continues the question before and is none without it; longer messages mostly stand alone.
@@ -112,7 +112,7 @@ def _usable(parts: Parts, messages: Messages, options: Options, stop: Event, utt
     # a rewrite that ran out of tokens is cut off at its end
     too_long = completion.finish == "length" or len(written) > max(_LONGEST * said, said + 160)
     answers = "?" in utterance and "?" not in written
-    goes_on = _NEXT.search(written) and not _NEXT.search(turn.said)
+    goes_on = any(opener in written and opener not in turn.said for opener in _OPENERS)
     return "" if too_long or answers or goes_on or _was_said(written, turn) or _is_unrelated(written, turn) else written
 
 

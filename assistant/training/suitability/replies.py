@@ -7,10 +7,10 @@ beside things that clash and things that don't, equally often. The tables decide
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from random import Random
+from string import Formatter, punctuation
 from typing import Any
 
 from assistant.training.suitability.pairs import Pair, capital, drawn, small
@@ -28,14 +28,13 @@ _YOU = {
     "me": "you", "mine": "yours", "myself": "yourself", "we": "you", "our": "your", "us": "you",
 }  # fmt: skip
 _THEY = {"you": "they", "you're": "they're", "you've": "they've", "your": "their", "yours": "theirs"}
+_TOLD_BY = ("i", "i'm", "im", "i've", "i'd", "my", "we", "our")
 _OPENING = {"you": "", "you're": "are", "you've": "have"}
 # How often each kind of frame is drawn, and how often for a clash.
 _KINDS = {
     "offers": (26, 0.5), "repeating": (46, 0.5), "sparing": (14, 0.5), "warning": (6, 0.0), "around": (8, 0.0)
 }  # fmt: skip
-_WORD = re.compile(r"[\w']+")
-_WAS = re.compile(r"\bI was\b", re.IGNORECASE)
-_ARTICLE = re.compile(r"^(an?|the|some) ")
+_ARTICLES = ("a", "an", "the", "some")
 
 
 def make_replies(tables: Tables, count: int, seed: int) -> list[Pair]:
@@ -50,10 +49,9 @@ def make_replies(tables: Tables, count: int, seed: int) -> list[Pair]:
 def to_you(fact: str) -> str:
     """A fact of oneself as it is said to that person: "I'm vegan." is "you're vegan"; "" for one of another form."""
     text = fact.strip().rstrip(".!")
-    first = text.split(" ")[0].lower()
-    if first not in ("i", "my", "we", "our") and first not in ("i'm", "im", "i've", "i'd"):
+    if text.split(" ")[0].lower() not in _TOLD_BY:
         return ""
-    return _WORD.sub(lambda word: _YOU.get(word[0].lower(), word[0]), _WAS.sub("I were", small(text)))
+    return _in_words_of(_YOU, small(text.replace("I was ", "I were ")))
 
 
 def of_people(fact: str) -> str:
@@ -61,7 +59,17 @@ def of_people(fact: str) -> str:
     first, _, rest = to_you(fact).partition(" ")
     if first not in _OPENING or not rest:
         return ""
-    return f"{_OPENING[first]} {_WORD.sub(lambda word: _THEY.get(word[0].lower(), word[0]), rest)}".strip()
+    return f"{_OPENING[first]} {_in_words_of(_THEY, rest)}".strip()
+
+
+def _in_words_of(table: Mapping[str, str], text: str) -> str:
+    """The text with the words of the table in place of those that they stand for."""
+
+    def instead(word: str) -> str:
+        bare = word.strip(punctuation)
+        return word.replace(bare, table.get(bare.lower(), bare)) if bare else word
+
+    return " ".join(map(instead, text.split(" ")))
 
 
 class _Replies:
@@ -88,13 +96,13 @@ class _Replies:
         fact = self._random.choice(group.wordings)
         words = {
             "o": self._random.choice(self._frames(kind, "occasions")),
-            "n": re.sub(_ARTICLE, "", refused.name) if refused else "",
+            "n": _parted(refused.name)[1] if refused else "",
             "you": to_you(fact),
             "who": of_people(fact),
             **({"l": _joined(offered, "or"), "a": _joined(offered, "and")} if offered else {}),
         }
         words |= {key.upper(): capital(word) for key, word in words.items()}
-        if any(not words.get(key) for key in re.findall(r"\{(\w+)\}", frame)):
+        if any(not words.get(key) for _, key, _, _ in Formatter().parse(frame) if key):
             return None
         return Pair(fact, frame.format(**words), clash, f"reply {what}")
 
@@ -153,13 +161,17 @@ class _Replies:
 
 
 def _called(word: str, item: Item, without: frozenset[str]) -> Item:
-    article = _ARTICLE.match(item.name)
-    bare = f"{word} {item.name[article.end() :] if article else item.name}"
-    if article and article[1] in ("a", "an"):
-        name = f"{'an' if bare[0] in 'aeiou' else 'a'} {bare}"
-    else:
-        name = f"{article[0]}{bare}" if article else bare
-    return replace(item, name=name, tags=Tags(item.tags.sure - without, item.tags.unsure - without))
+    article, bare = _parted(item.name)
+    if article in ("a", "an"):
+        article = "an" if word[0] in "aeiou" else "a"
+    tags = Tags(item.tags.sure - without, item.tags.unsure - without)
+    return replace(item, name=f"{article} {word} {bare}".strip(), tags=tags)
+
+
+def _parted(name: str) -> tuple[str, str]:
+    """The article of a name, "" where it has none, and the rest."""
+    first, _, rest = name.partition(" ")
+    return (first, rest) if rest and first in _ARTICLES else ("", name)
 
 
 def _joined(items: Sequence[Item], word: str) -> str:
