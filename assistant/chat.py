@@ -281,8 +281,11 @@ def exchanges(turns: Sequence[Turn]) -> tuple[Exchange, ...]:
             read(turn.answer.text, most=0).text,
             turn.id,
             turn.answer.origin,
-            tuple(fact.id for fact in turn.reasons),
+            tuple(fact.id for fact in turn.reasons if fact.stored),
             tuple((source.title, source.quote) for source in sources(turn)),
+            turn.stated,
+            turn.asks,
+            turn.created,
         )
         for turn in turns
         if turn.answer is not None and turn.answer.text

@@ -134,7 +134,8 @@ class RankedFact:
     """A fact as one turn saw it. `relevance` is a cosine in [-1, 1]; `used` says whether it matters for the turn.
 
     `told` says whether the answering model is given the fact even if it is not `used`, because there are only few.
-    `shows` says whether the answer depends on it; None where that was not checked.
+    `shows` says whether the answer depends on it; None where that was not checked. A fact that is not `stored` was
+    stated in this conversation, and counts in it alone.
     """
 
     id: str
@@ -143,6 +144,7 @@ class RankedFact:
     used: bool
     shows: bool | None = None
     told: bool = False
+    stored: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +160,8 @@ class Exchange:
     """One earlier utterance of the conversation, its stand-alone form, and the reply to it.
 
     `turn` is the id of its turn, and `origin` where the reply came from. `reasons` are the ids of the facts that the
-    reply depends on, and `quotes` the titles of the cited passages, each with the quoted text.
+    reply depends on, and `quotes` the titles of the cited passages, each with the quoted text. `stated` is what the
+    utterance states of its writer, `asks` what it asks about the stored facts, and `created` when it was said.
     """
 
     utterance: str
@@ -168,6 +171,9 @@ class Exchange:
     origin: Origin = "passages"
     reasons: tuple[str, ...] = ()
     quotes: tuple[tuple[str, str], ...] = ()
+    stated: tuple[str, ...] = ()
+    asks: Asks = ""
+    created: datetime = field(default_factory=now, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -497,8 +503,8 @@ class Asked:
     """What a turn begins with, and what kind of message it is.
 
     `known` are the user's facts. `english` is the message translated into English, "" if it wasn't. A `temporary` turn
-    knows no facts and offers none. `asks` is what the message asks about the stored facts. Where `work` is set, the
-    turn is no message, but work on whole documents.
+    knows no facts and offers none. `asks` is what the message asks about the stored facts, and `stated` what it states
+    of its writer that lasts. Where `work` is set, the turn is no message, but work on whole documents.
     """
 
     utterance: str
@@ -511,6 +517,7 @@ class Asked:
     intent: Intent = "question"
     english: str = ""
     asks: Asks = ""
+    stated: tuple[str, ...] = ()
     work: Work | None = None
 
     @property

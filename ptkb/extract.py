@@ -80,12 +80,20 @@ def offers(utterance: str, facts: Sequence[Fact], embedder: Embedder) -> tuple[F
     One that contradicts a fact names it in `replaces`; where that fact says more, the rest of it is kept in the text.
     Statements that contradict the same fact are one offer: each alone would keep what the other corrects.
     """
+    stated = lasting(utterance, embedder)
+    new = unknown(stated, facts, embedder)
+    return tuple(dict.fromkeys(_offer(text, new, stated, facts) for text in new))[:MOST]
+
+
+def lasting(utterance: str, embedder: Embedder) -> tuple[str, ...]:
+    """What an utterance states of its writer that lasts, as sentences such as "I'm vegan."."""
     stated = [text for text in statements(utterance) if len(text) <= LONGEST]
-    if not stated:
-        return ()
-    lasting = [text for text, lasts in zip(stated, _lasts(stated, embedder), strict=True) if lasts]
-    new = [text for text in lasting if not _is_known(text, facts, embedder)]
-    return tuple(dict.fromkeys(_offer(text, new, lasting, facts) for text in new))[:MOST]
+    return tuple(text for text, lasts in zip(stated, _lasts(stated, embedder), strict=True) if lasts) if stated else ()
+
+
+def unknown(stated: Sequence[str], facts: Sequence[Fact], embedder: Embedder) -> list[str]:
+    """Those of the statements that none of the facts says."""
+    return [text for text in stated if not _is_known(text, facts, embedder)]
 
 
 def outdated(facts: Sequence[Fact]) -> dict[str, Fact]:
@@ -145,13 +153,13 @@ def _nearest(similarities: NDArray[np.float32]) -> NDArray[np.float32]:
     return best
 
 
-def _offer(text: str, new: Sequence[str], lasting: Sequence[str], facts: Sequence[Fact]) -> FactOffer:
+def _offer(text: str, new: Sequence[str], stated: Sequence[str], facts: Sequence[Fact]) -> FactOffer:
     """The offer of a statement; one that contradicts a fact says what else is new of it, and what stays of it."""
     old = _contradicted(text, facts)
     if not old:
         return FactOffer(text)
     told = [one for one in new if _contradicted(one, facts) == old]
-    rest = [part for part in _parts(old.text) if not any(_contradicts(one, part) for one in lasting)]
+    rest = [part for part in _parts(old.text) if not any(_contradicts(one, part) for one in stated)]
     return FactOffer(_joined([*told, *rest]), old.id)
 
 
@@ -171,7 +179,7 @@ def _joined(sentences: Sequence[str]) -> str:
 
 def _is_known(text: str, facts: Sequence[Fact], embedder: Embedder) -> bool:
     """Whether a fact says it already."""
-    said = any(_says(part, text) for fact in facts for part in _parts(fact.text))
+    said = any(says(part, text) for fact in facts for part in _parts(fact.text))
     return said or _is_close(text, [fact.text for fact in facts], embedder)
 
 
@@ -181,7 +189,8 @@ def _parts(fact: str) -> tuple[str, ...]:
     return tuple(statements(fact)) or (fact,)
 
 
-def _says(known: str, text: str) -> bool:
+def says(known: str, text: str) -> bool:
+    """Whether a text that is known has all telling words and numbers of another, and denies no more or less."""
     old, new = _meaning(known), _meaning(text)
     told = new.words | new.numbers
     return bool(told) and told <= old.words | old.numbers and new.denied == old.denied
@@ -197,7 +206,7 @@ def _is_close(text: str, known: Sequence[str], embedder: Embedder) -> bool:
 
 
 def _contradicts(text: str, known: str) -> bool:
-    if _says(known, text):
+    if says(known, text):
         return False
     old, new = _meaning(known), _meaning(text)
     if new.denied != old.denied:

@@ -147,7 +147,9 @@ def row_of(turn: Turn, passages: list[Passage]) -> Row:
         "dropped": {one.passage.id: one.label for one in turn.dropped},
         "used": {passage.id: passage.text for passage in turn.passages},
         "cited": list(dict.fromkeys(citation.passage_id for citation in turn.citations)),
-        "facts": [{"id": f.id, "text": f.text, "score": round(f.relevance, 4), "used": f.used} for f in turn.facts],
+        "facts": [
+            {"id": f.id, "text": f.text, "score": round(f.relevance, 4), "used": f.used} for f in turn.facts if f.stored
+        ],
         "queries": {query.name: query.text for query in turn.queries},
         "draft": turn.draft,
         "seconds": round(turn.seconds, 3),

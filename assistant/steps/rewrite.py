@@ -60,7 +60,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
 def _may_refer_to_facts(turn: Turn, threshold: float) -> bool:
     """Whether a fact is so near to the message that it may refer to it."""
-    return any(fact.relevance >= threshold for fact in turn.facts)
+    return any(fact.relevance >= threshold for fact in turn.facts if fact.stored)
 
 
 def _facts(turn: Turn) -> tuple[str, ...]:

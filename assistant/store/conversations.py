@@ -340,7 +340,7 @@ def _note_uses(connection: Connection, turn: Turn) -> None:
     if turn.status != "done":
         return
     connection.execute(delete(_USES).where(_USES.c.turn == turn.id))
-    rows = [{"turn": turn.id, "fact": fact.id} for fact in turn.reasons]
+    rows = [{"turn": turn.id, "fact": fact.id} for fact in turn.reasons if fact.stored]
     if rows:
         connection.execute(insert(_USES), rows)
 

@@ -12,7 +12,8 @@ FIXED: Mapping[Outcome, str] = {
     "unsuited": "What was found doesn't suit what you told me, so it was left out.",
     "ask": "The library doesn't seem to hold an answer to this. The model can answer from its own knowledge, without a "
     "source, or from what was found all the same. You can also add a document that tells it, or ask in other words.",
-    "acknowledged": "Thanks for telling me. Once that is among your facts, my answers take it into account.",
+    "acknowledged": "Thanks for telling me. My answers in this conversation take that into account, all others once it "
+    "is among your facts.",
 }
 SENTENCES: Mapping[EventCode, str] = {
     "documents_missing": "Documents of yours are still being added and were not searched; ask again once they are "
