@@ -503,8 +503,9 @@ class Asked:
     """What a turn begins with, and what kind of message it is.
 
     `known` are the user's facts. `english` is the message translated into English, "" if it wasn't. A `temporary` turn
-    knows no facts and offers none. `asks` is what the message asks about the stored facts, and `stated` what it states
-    of its writer that lasts. Where `work` is set, the turn is no message, but work on whole documents.
+    knows no facts and offers none. `asks` is what the message asks about the stored facts. `stated` is what it states
+    of its writer that lasts, and `rest` what is left of it without the sentences that say nothing else, "" if there
+    are none or nothing is left. Where `work` is set, the turn is no message, but work on whole documents.
     """
 
     utterance: str
@@ -518,12 +519,18 @@ class Asked:
     english: str = ""
     asks: Asks = ""
     stated: tuple[str, ...] = ()
+    rest: str = ""
     work: Work | None = None
 
     @property
     def said(self) -> str:
         """What was said: the English translation if there is one, else the utterance."""
         return self.english or self.utterance
+
+    @property
+    def request(self) -> str:
+        """What was said, without sentences that only state what is among the turn's facts then."""
+        return self.rest or self.said
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,6 +136,13 @@ def only_tells(utterance: str, embedder: Embedder) -> bool:
     return whole and all(_lasts(texts, embedder))
 
 
+def without_statements(utterance: str, embedder: Embedder) -> str:
+    """An utterance without the sentences that only tell something of its writer; "" if it has none, or no others."""
+    said = [quote(utterance, span) for span in sentences(utterance)]
+    rest = [sentence for sentence in said if not only_tells(sentence, embedder)]
+    return " ".join(rest) if len(rest) < len(said) else ""
+
+
 def _words(text: str) -> set[str]:
     return set(_WORD.findall(text.lower().replace("’", "'")))
 

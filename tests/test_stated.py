@@ -12,8 +12,9 @@ import pytest
 from assistant.chat import exchanges
 from assistant.llm.embedder import SentenceEmbedder
 from assistant.protocols import Parts
+from assistant.retrieve.search import search_text
 from assistant.steps import facts, rewrite
-from assistant.types import Answer, Exchange, Fact, RankedFact, Turn, now
+from assistant.types import Answer, Exchange, Fact, Turn, now
 
 VEGAN, BERLIN = "I'm vegan.", "I live in Berlin."
 
@@ -42,12 +43,28 @@ def texts(turn: Turn, *, stored: bool = False) -> list[str]:
     return [fact.text for fact in turn.facts if fact.stored == stored]
 
 
-def test_what_the_message_states_is_told_and_not_searched_for_twice(of) -> None:
-    turn = of("I am vegan. What could I cook for dinner?")
+def test_what_the_message_states_is_a_fact_and_the_rest_is_asked(of) -> None:
+    turn = of("Hello! I am vegan. What could I cook for dinner?")
     assert turn.stated == (VEGAN,)
     assert texts(turn) == [VEGAN]
     assert turn.told_facts == (VEGAN,)
-    assert turn.contextual == ""
+    assert turn.request == "Hello! What could I cook for dinner?"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "I'm vegan, what could I cook?",
+        "I am vegan.",
+        "What could I cook?",
+        "I'm hungry. What could I cook?",
+        "I want to know what vegans eat. Why?",
+    ],
+)
+def test_a_sentence_that_also_asks_stays_whole(of, message: str) -> None:
+    turn = of(message)
+    assert turn.rest == ""
+    assert turn.request == message
 
 
 def test_what_an_earlier_message_states_is_ranked_like_a_fact(of) -> None:
@@ -106,8 +123,8 @@ def test_a_conversation_keeps_what_was_stated(of) -> None:
     assert exchanges([shown])[0].reasons == ()
 
 
-def test_the_first_message_is_not_rewritten_for_what_it_states_itself(parts: Parts) -> None:
-    stated = RankedFact("1", VEGAN, 1.0, used=False, told=True, stored=False)
-    turn = Turn("I am vegan. What could I cook?", facts=(stated,))
+def test_only_the_rest_is_searched_for(parts: Parts) -> None:
+    turn = Turn("I am vegan. What could I cook?", stated=(VEGAN,), rest="What could I cook?")
     [turn] = rewrite.run(turn, parts, Event())
-    assert turn.question == turn.utterance
+    assert (turn.question, turn.rewritten) == ("What could I cook?", True)
+    assert search_text(turn) == "What could I cook?"

@@ -13,13 +13,14 @@ from assistant.types import Query, Turn
 
 
 def search_text(turn: Turn) -> str:
-    """The query for the turn's question, with the utterance before it if the rewritten question lost words of it.
+    """The query for the turn's question, with the message before it if the rewritten question lost words of it.
 
-    Otherwise the utterance is left out: words of both would count twice, and outweigh the one that replaced "there".
+    Otherwise the message is left out: words of both would count twice, and outweigh the one that replaced "there".
     The pronoun "us", which Lucene takes for the US, is left out as well.
     """
-    lost = turn.rewritten and coverage(in_full(turn.utterance), turn.question) < 1
-    text = f"{turn.utterance} {turn.question}" if lost else turn.question
+    asked = turn.rest or turn.utterance
+    lost = turn.rewritten and coverage(in_full(asked), turn.question) < 1
+    text = f"{asked} {turn.question}" if lost else turn.question
     return " ".join(word for word in text.split(" ") if word.strip(punctuation) != "us")
 
 

@@ -1,6 +1,7 @@
 """Which facts about the user matter for this turn: Sentence-BERT relevance, with a threshold (GRG, section 2.2.1).
 
-These are the stored facts, and what the messages of this conversation state ("I'm vegan. What could I cook?").
+These are the stored facts, and what the messages of this conversation state. Of "I'm vegan. What could I cook?" the
+first sentence is a fact of the turn, and the second one is what is searched for and answered.
 """
 
 from __future__ import annotations
@@ -10,32 +11,34 @@ from dataclasses import replace
 from threading import Event
 
 from assistant.protocols import Parts
-from assistant.types import RankedFact, Turn
-from ptkb.extract import lasting, outdated
+from assistant.types import Turn
+from ptkb.extract import lasting, outdated, without_statements
 from ptkb.rank import rank
 from ptkb.stated import stated_before, stated_now
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - it is over in milliseconds
-    """Adds `stated`, and `facts`: all that are switched on, most relevant first, with those that are used marked.
+    """Adds `stated`, `rest`, and `facts`: all that are switched on, most relevant first, with those used marked.
 
-    A fact that a newer one contradicts is left out. What the message itself states comes first; the search has it
-    already, with the message, so it isn't marked as used.
+    A fact that a newer one contradicts is left out. The model is always given what the message itself states.
     """
     knobs, embedder = parts.settings.facts, parts.embedder
-    turn = replace(turn, stated=lasting(turn.said, embedder))
-    before, told = stated_before(turn, embedder), stated_now(turn, embedder)
-    contradicted = outdated([*turn.known, *before, *told])
+    stated = lasting(turn.said, embedder)
+    turn = replace(turn, stated=stated, rest=without_statements(turn.said, embedder) if stated else "")
+    told = stated_now(turn, embedder)
+    facts = [*turn.known, *stated_before(turn, embedder), *told]
+    contradicted = outdated(facts)
     ranked = rank(
-        [fact for fact in (*turn.known, *before) if fact.id not in contradicted],
-        turn.said,
+        [fact for fact in facts if fact.id not in contradicted],
+        turn.request,
         turn.history,
         embedder,
         knobs.threshold,
         knobs.max_facts,
         knobs.max_chars_to_tell_all,
     )
-    stored = {fact.id for fact in turn.known}
-    facts = [replace(fact, stored=fact.id in stored) for fact in ranked]
-    of_message = [RankedFact(fact.id, fact.text, 1.0, used=False, told=True, stored=False) for fact in told]
-    yield replace(turn, facts=(*of_message, *facts))
+    stored, now = {fact.id for fact in turn.known}, {fact.id for fact in told}
+    yield replace(
+        turn,
+        facts=tuple(replace(fact, stored=fact.id in stored, told=fact.told or fact.id in now) for fact in ranked),
+    )

@@ -19,5 +19,5 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG00
     """Adds provisional `passages`, unless the utterance stands alone already, which the loop searches for at once."""
     if turn.history or turn.facts:
         before = f"{turn.history[-1].question} " if turn.history else ""
-        turn = search_and_fuse(turn, parts, Query("utterance", before + turn.said))
+        turn = search_and_fuse(turn, parts, Query("utterance", before + turn.request))
     yield turn

@@ -26,11 +26,11 @@ GAIN = 0.1
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Sets `shows` of each fact that the model was given or because of which something was left out.
 
-    A first message is compared as it was typed, not as it was rewritten with the facts, so that what the rewritten
+    A first message is compared as it was asked, not as it was rewritten with the facts, so that what the rewritten
     question took from a fact counts as a dependence on it as well.
     """
     if turn.facts and turn.answer and not stop.is_set():
-        question = turn.question if turn.history else turn.utterance
+        question = turn.question if turn.history else turn.request
         excluding = {left_out.fact for left_out in turn.left_out}
         gained = gains(turn.told_facts, question, read(turn.answer.text).text, parts.embedder)
         shows = dict(zip(turn.told_facts, (gained >= GAIN).tolist(), strict=True)) | dict.fromkeys(excluding, True)

@@ -47,9 +47,9 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     history = recent(turn.history, exchanges=3, chars=400)
     facts = _facts(turn) if history or _may_refer_to_facts(turn, parts.settings.facts.rewrite_threshold) else ()
     spells_out = turn.history and parts.settings.turn.resolve_ordinals
-    utterance = spelt_out(turn.said, turn.history[-1]) if spells_out else turn.said
+    utterance = spelt_out(turn.request, turn.history[-1]) if spells_out else turn.request
     if not history and not facts:
-        question = in_full(turn.said)
+        question = in_full(turn.request)
         yield replace(turn, question=question, rewritten=question != turn.utterance)
         return
     prompt = _Prompt(facts, utterance, parts)
@@ -60,7 +60,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
 def _may_refer_to_facts(turn: Turn, threshold: float) -> bool:
     """Whether a fact is so near to the message that it may refer to it."""
-    return any(fact.relevance >= threshold for fact in turn.facts if fact.stored)
+    return any(fact.relevance >= threshold for fact in turn.facts)
 
 
 def _facts(turn: Turn) -> tuple[str, ...]:
@@ -130,4 +130,4 @@ def _is_unrelated(written: str, turn: Turn) -> bool:
 def _was_said(written: str, turn: Turn) -> bool:
     """Whether this repeats an earlier question that the user did not just ask again."""
     earlier = {normalise(text) for exchange in turn.history for text in (exchange.utterance, exchange.question)}
-    return normalise(written) in earlier - {normalise(turn.said)}
+    return normalise(written) in earlier - {normalise(turn.request)}
