@@ -185,9 +185,10 @@ def test_the_models_own_knowledge_is_sifted_too(parts: Parts) -> None:
     guessed = replace(turn, answer=Answer("?", unknown=True, origin="model"), own_answer="Eat apples. Eat peanuts.")
     [guess] = suitability.reply(guessed, own, Event())
     assert (guess.own_answer, [one.text for one in guess.left_out]) == ("Eat apples.", ["Eat peanuts."])
-    listed = replace(turn, answer=unbacked("Eat apples. Buy pears, peanuts, and plums."))
+    listed = replace(turn, answer=unbacked("Eat apples. Buy pears, peanuts, and plums. These are cheap."))
     [shorter] = suitability.reply(listed, own, Event())
     assert shorter.answer == unbacked("Eat apples.")
+    assert [one.text for one in shorter.left_out] == ["Buy pears, peanuts, and plums."]
     [nothing] = suitability.reply(replace(turn, answer=Answer("Eat peanuts.", origin="model")), own, Event())
     assert nothing.answer == fixed("unsuited")
 

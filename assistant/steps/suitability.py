@@ -1,8 +1,9 @@
 """Leaves out of a turn what clashes with the person's facts, such as peanut butter for somebody with a peanut allergy.
 
 First it is removed from the text that the model reads, since a small model copies whatever its passages list, and then
-from the reply. Of a list only the clashing items are left out, of any other text, and of what the model says by itself,
-the whole sentence. The person is told what was left out because of which fact.
+from the reply. Of a list only the clashing items are left out, of any other text the whole sentence. What the model says
+by itself ends before the first sentence that clashes, since what follows goes on from it ("These dishes are quick").
+The person is told what was left out because of which fact.
 """
 
 from __future__ import annotations
@@ -55,9 +56,9 @@ def reply(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     sieve = _Sieve(parts.suitability, [fact.text for fact in turn.facts], stop)
     try:
         if answer.unknown:
-            text, out = sieve.sift(turn.own_answer, takes_apart=False)
+            text, out = sieve.cut_off(turn.own_answer)
         else:
-            text, out = sieve.sift(read(answer.text).text, takes_apart=answer.outcome != "own")
+            text, out = (sieve.cut_off if answer.outcome == "own" else sieve.sift)(read(answer.text).text)
     except SequiturError as error:
         yield turn.with_event("suitability_failed", error)
         return
@@ -106,24 +107,32 @@ class _Sieve:
     facts: Sequence[str]
     stop: Event
 
-    def sift(self, text: str, *, takes_apart: bool = True) -> tuple[str, list[LeftOut]]:
-        """The text without what clashes, and what was left out of it: items of lists, if it `takes_apart` sentences."""
+    def cut_off(self, text: str) -> tuple[str, list[LeftOut]]:
+        """The text up to the first sentence that clashes, and that sentence as what was left out."""
+        spans = sentences(text)
+        for span, fact in zip(spans, self._clashing([quote(text, span) for span in spans]), strict=True):
+            if fact:
+                return text[: span.start].strip(), [LeftOut(quote(text, span), fact)]
+        return text, []
+
+    def sift(self, text: str) -> tuple[str, list[LeftOut]]:
+        """The text without what clashes, and what was left out of it: of a list only its clashing items."""
         spans = sentences(text)
         pieces, out, end = list[str](), list[LeftOut](), 0
         for span, fact in zip(spans, self._clashing([quote(text, span) for span in spans]), strict=True):
             sentence = quote(text, span)
-            kept, left_out = self._cut(sentence, fact, takes_apart) if fact else (sentence, [])
+            kept, left_out = self._cut(sentence, fact) if fact else (sentence, [])
             pieces += [text[end : span.start], kept]
             out += left_out
             end = span.end
         return ("".join(pieces).strip(), out) if out else (text, [])
 
-    def _cut(self, sentence: str, fact: str, takes_apart: bool) -> tuple[str, list[LeftOut]]:
+    def _cut(self, sentence: str, fact: str) -> tuple[str, list[LeftOut]]:
         """What is kept of a sentence that clashes, and what is left out: of a list the items that clash, else all.
 
         At least one item of a clashing list must clash: if none does by itself, the likeliest is left out.
         """
-        lead, items, stop = _listed(sentence) if takes_apart else ("", [sentence], "")
+        lead, items, stop = _listed(sentence)
         is_list = len(items) >= _LIST and items[-1] != _unjoined(items[-1])
         reasons = self._clashing(items, at_least_one=is_list) if len(items) > 1 else []
         kept = [item for item, reason in zip(items, reasons, strict=False) if not reason]

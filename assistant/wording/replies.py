@@ -9,7 +9,7 @@ from assistant.types import Answer, EventCode, Origin, Outcome, TurnEvent
 LABEL = "Not from your library: this is the model's own knowledge, without a source."
 FIXED: Mapping[Outcome, str] = {
     "not_held": "The library doesn't hold an answer to this.",
-    "unsuited": "What was found doesn't suit what you told me, so it was left out.",
+    "unsuited": "What I found, or know, doesn't suit what you told me, so I left it out.",
     "ask": "The library doesn't seem to hold an answer to this. The model can answer from its own knowledge, without a "
     "source, or from what was found all the same. You can also add a document that tells it, or ask in other words.",
     "acknowledged": "Thanks for telling me. My answers in this conversation take that into account, all others once it "
