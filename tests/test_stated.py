@@ -14,7 +14,8 @@ from assistant.llm.embedder import SentenceEmbedder
 from assistant.protocols import Parts
 from assistant.retrieve.search import search_text
 from assistant.steps import facts, rewrite
-from assistant.types import Answer, Exchange, Fact, Turn, now
+from assistant.types import Answer, Exchange, Fact, RankedFact, Turn, now
+from tests.scripted import ScriptedLLM
 
 VEGAN, BERLIN = "I'm vegan.", "I live in Berlin."
 
@@ -113,6 +114,13 @@ def test_what_is_to_be_forgotten_is_taken_back(of) -> None:
 
 def test_of_programs_that_keep_their_conversations_themselves_the_messages_are_read(of) -> None:
     assert texts(of("What could I cook?", Exchange("I am vegan.", "I am vegan.", "Noted."))) == [VEGAN]
+
+
+def test_what_is_asked_may_point_at_what_is_stated_however_little_they_are_alike(parts: Parts) -> None:
+    stamps = RankedFact("1", "I collect stamps.", 0.0, used=False, told=True, stored=False)
+    turn = Turn("I collect stamps. Which is the oldest one?", facts=(stamps,), rest="Which is the oldest one?")
+    [turn] = rewrite.run(turn, replace(parts, llm=ScriptedLLM(["Which is the oldest stamp?"])), Event())
+    assert turn.question == "Which is the oldest stamp?"
 
 
 def test_a_conversation_keeps_what_was_stated(of) -> None:

@@ -59,8 +59,8 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
 
 def _may_refer_to_facts(turn: Turn, threshold: float) -> bool:
-    """Whether a fact is so near to the message that it may refer to it."""
-    return any(fact.relevance >= threshold for fact in turn.facts)
+    """Whether a fact is so near to the message that it may refer to it, or was stated in it ("I have a cat. ...")."""
+    return bool(turn.rest) or any(fact.relevance >= threshold for fact in turn.facts)
 
 
 def _facts(turn: Turn) -> tuple[str, ...]:
