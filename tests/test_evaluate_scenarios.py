@@ -14,13 +14,14 @@ from typer.testing import CliRunner
 from assistant.__main__ import app
 from assistant.commands import evaluate
 from assistant.errors import DataError, ModelError
-from assistant.evaluation.scenarios import Scenario, Scenarios, read_scenarios, verdict
+from assistant.evaluation.scenarios import Scenario, Scenarios, read_scenarios, stating, verdict
 from assistant.experiment.report import markdown
 from assistant.experiment.runs import Run
 from assistant.library.shelves import open_shelves, own_library
 from assistant.protocols import Parts, silent
 from assistant.settings import RelevanceSettings, Settings, TurnSettings
 from assistant.types import Answer, Choices, Citation, Passage, Turn
+from assistant.wording.replies import FIXED
 from tests.scripted import WORDS, FixedRetriever, ScriptedLLM, library_of
 from tests.test_evaluation_data import lines
 
@@ -105,6 +106,18 @@ def test_a_turn_that_failed_or_never_answered_does_not_pass() -> None:
     one = scenario(expect="either")
     assert verdict(one, Turn("?", status="failed", error="No model.")) == ["The turn failed: No model."]
     assert verdict(one, Turn("?", status="done")) == ["There is no reply."]
+
+
+def test_facts_may_be_stated_in_the_conversation_instead() -> None:
+    one = scenario(facts=["I'm vegan.", "I run."], history=[["Hello", "Hello!"]])
+    assert stating(one, "stored") == one
+    said = stating(one, "in_message")
+    assert (said.facts, said.history, said.ask) == ((), one.history, "I'm vegan. I run. What holds iron?")
+    earlier = stating(one, "in_earlier_message")
+    assert (earlier.facts, earlier.history[1:], earlier.ask) == ((), one.history, one.ask)
+    assert earlier.history[0] == ("I'm vegan. I run.", FIXED["acknowledged"])
+    without = scenario()
+    assert stating(without, "in_message") == without
 
 
 def test_whole_turns_are_run_and_judged_and_a_run_goes_on(parts: Parts, tmp_path: Path) -> None:

@@ -451,13 +451,16 @@ def evaluate_scenarios(
         Path,
         Option("--scenarios", help="A .jsonl[.gz] file of {id, kind, facts, history, documents, ask, expect, …}."),
     ],
+    facts: Annotated[
+        scenarios.FactsAre, Option(help="Whether the facts are stored, or stated in the message or one before it.")
+    ] = "stored",
     sample: Sample,
     options: RunOptions,
 ) -> None:
     """Run whole turns with facts, history and documents, and count those that pass their own marks, by kind."""
     every, knobs = scenarios.read_scenarios(file), options.load_settings()
-    chosen = {one: every[one] for one in sample.of(list(every))}
-    task = scenarios.Scenarios(file, chosen, TurnOptions().choices(knobs), model_of(knobs), Path())
+    chosen = {one: scenarios.stating(every[one], facts) for one in sample.of(list(every))}
+    task = scenarios.Scenarios(file, chosen, TurnOptions().choices(knobs), model_of(knobs), Path(), facts)
     options.perform(replace(task, folder=options.folder(task)), lambda: ready(knobs))
 
 

@@ -34,15 +34,18 @@ from assistant.errors import DataError, FactError, SequiturError
 from assistant.evaluation.reply_marks import Pattern, by_kind, has
 from assistant.experiment.datasets import Strict, read_some
 from assistant.experiment.runs import Row, Run
-from assistant.experiment.task import Rows, Summary, Task, decided_by
+from assistant.experiment.task import Rows, Summary, Task, decided_by, unusual
 from assistant.library.index import add_documents
 from assistant.library.shelves import is_library, library_folder, own_library, remove_library
 from assistant.settings import Settings
 from assistant.text.markers import read as without_markers
 from assistant.types import Choices, Exchange, Fact, Turn, new_id, now
+from assistant.wording.replies import fixed
 from ptkb.store import validated
 
 Expect = Literal["answer", "no_answer", "uncited", "either"]
+# How the assistant knows the facts: they are stored, or stated in the message itself, or in a message before it.
+FactsAre = Literal["stored", "in_message", "in_earlier_message"]
 
 
 def _fact(text: str) -> str:
@@ -96,9 +99,23 @@ def read_scenarios(path: Path) -> dict[str, Scenario]:
     return by_id
 
 
+def stating(scenario: Scenario, where: FactsAre) -> Scenario:
+    """The scenario with its facts stored, as it is, or stated in its conversation instead."""
+    stated = " ".join(scenario.facts)
+    if where == "stored" or not stated:
+        return scenario
+    if where == "in_message":
+        return scenario.model_copy(update={"facts": (), "ask": f"{stated} {scenario.ask}"})
+    before = (stated, fixed("acknowledged").text)
+    return scenario.model_copy(update={"facts": (), "history": (before, *scenario.history)})
+
+
 @dataclass(frozen=True)
 class Scenarios(Task[Scenario, Source]):
-    """The `items`, of the file `scenarios`; a user of each scenario and of this `folder` alone has its documents."""
+    """The `items`, of the file `scenarios`; a user of each scenario and of this `folder` alone has its documents.
+
+    `facts` says how the assistant knows the scenarios' facts.
+    """
 
     title = "Scenarios"
     scenarios: Path
@@ -106,10 +123,11 @@ class Scenarios(Task[Scenario, Source]):
     choices: Choices
     model: str
     folder: Path
+    facts: FactsAre = "stored"
 
     def claim(self) -> Row:
         """See `Task`."""
-        return {**decided_by(self, "scenarios", "model"), **asdict(self.choices)}
+        return {**decided_by(self, "scenarios", "model"), **unusual(self, "facts"), **asdict(self.choices)}
 
     def row(self, item: Scenario, source: Source) -> Row:
         """See `Task`.

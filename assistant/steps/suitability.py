@@ -1,9 +1,9 @@
 """Leaves out of a turn what clashes with the person's facts, such as peanut butter for somebody with a peanut allergy.
 
 First it is removed from the text that the model reads, since a small model copies whatever its passages list, and then
-from the reply. Of a list only the clashing items are left out, of any other text the whole sentence. What the model says
-by itself ends before the first sentence that clashes, since what follows goes on from it ("These dishes are quick").
-The person is told what was left out because of which fact.
+from the reply. Of a list only the clashing items are left out, of any other text the whole sentence. What the model
+says by itself ends before the first sentence that clashes, since what follows goes on from it ("These dishes are
+quick"). The person is told what was left out because of which fact.
 """
 
 from __future__ import annotations
