@@ -59,6 +59,18 @@ def test_a_fact_behind_a_reply_is_corrected_and_the_reply_answered_again(page: P
     assert texts(site) == ["I'm vegan."]
 
 
+def test_what_is_said_in_a_conversation_counts_in_it_before_it_is_remembered(page: Page, site: Site, ask) -> None:
+    ask(page, f"I'm vegetarian. {DIET}")
+    expect(page.locator(".because")).to_contain_text("“I'm vegetarian.” said in this conversation")
+    ask(page, DIET)
+    expect(page.locator(".because").last).to_contain_text("“I'm vegetarian.” said in this conversation")
+    page.get_by_role("button", name="Remember “I'm vegetarian.”?").click()
+    expect(page.locator("#facts")).to_contain_text("I'm vegetarian.")
+    ask(page, DIET)
+    expect(page.locator(".because").last).to_contain_text("“I'm vegetarian.” wrong? fix it")
+    assert texts(site) == ["I'm vegetarian."]
+
+
 def test_a_correction_that_is_refused_keeps_what_was_typed_and_offers_nothing(page: Page, site: Site, ask) -> None:
     for text in ("I'm vegetarian.", "I run."):
         site.house.ptkb.add("me", text)
