@@ -48,6 +48,19 @@ def test_what_is_known_is_told_in_groups_and_off_ones_are_said_to_be_so(parts: P
     assert {one.text for one in turn.listed} == {"I run.", "I live in Oslo."}
 
 
+def test_what_was_only_said_is_told_and_taken_back_at_once(parts: Parts) -> None:
+    said = tuple(RankedFact(text, text, 0.5, used=True, stored=False) for text in ("I'm vegan.", "I run."))
+    turn = told(parts, "recall", facts=said)
+    assert turn.answer == Answer("In this conversation you told me: “I'm vegan.”, “I run.”", origin="conversation")
+    turn = told(parts, "recall", known=(fact("I live in Oslo."),), facts=said)
+    assert recall.lead(turn) == "In this conversation you told me: “I'm vegan.”, “I run.” I know 1 thing about you:"
+    turn = told(parts, "forget", "Forget that I'm vegan", facts=said)
+    assert turn.answer == Answer("This no longer counts in our conversation: “I'm vegan.”", origin="conversation")
+    assert told(parts, "forget", "Forget my age", facts=said).answer == Answer(recall.NOTHING, origin="conversation")
+    turn = told(parts, "forget", "Forget that I'm vegan", (fact("I live in Oslo."),), facts=said)
+    assert recall.lead(turn).startswith("This no longer counts in our conversation: “I'm vegan.” Which of these")
+
+
 def test_what_is_to_be_forgotten_is_looked_for_and_nothing_is_known_where_nothing_is(parts: Parts) -> None:
     known = tuple(map(fact, ("I live in Oslo.", "I have a dog.", "I run.", "I sing.")))
     turn = told(parts, "forget", "Forget that I have a dog", known)

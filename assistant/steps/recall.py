@@ -1,7 +1,8 @@
 """Answers messages about the stored facts, without the language model. Nothing is changed here.
 
 "What do you know about me?" lists all facts, "Forget that I ..." those nearest to that, and "Why do you think that?"
-the sources and facts of the last reply. The page has buttons beside each fact; elsewhere a command changes them.
+the sources and facts of the last reply. The page has buttons beside each fact; elsewhere a command changes them. What
+was only said in the conversation stands before the list; "Forget that I ..." takes it back at once.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from threading import Event
 
 from assistant.protocols import Embedder, Parts
 from assistant.types import Answer, Exchange, Fact, Turn
+from ptkb.extract import says
 from ptkb.fields import FIELDS, fields_of
 
 NEAREST = 3
@@ -26,11 +28,11 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG00
     if turn.asks == "why":
         yield _grounds(turn)
     elif not turn.known:
-        yield _answered(turn, UNREAD if turn.temporary else NOTHING)
+        yield _answered(turn, _said_here(turn) or (UNREAD if turn.temporary else NOTHING))
     elif turn.asks == "forget":
         nearest = _nearest(turn.utterance, turn.known, parts.embedder)
         question = "Which of these should I forget? Nothing goes before you say so."
-        yield _answered(turn, f"{question}\n\n{_list(nearest)}", nearest)
+        yield _answered(turn, f"{_said_here(turn)} {question}\n\n{_list(nearest)}".lstrip(), nearest)
     else:
         yield _all_facts(turn, parts.embedder)
 
@@ -56,7 +58,16 @@ def _all_facts(turn: Turn, embedder: Embedder) -> Turn:
     lists = [f"**{field.capitalize()}**\n\n{_list(members)}" for field, members in groups.items()]
     count = "1 thing" if len(facts) == 1 else f"{len(facts)} things"
     ordered = [fact for members in groups.values() for fact in members]
-    return _answered(turn, "\n\n".join([f"I know {count} about you:", *lists]), ordered)
+    return _answered(turn, "\n\n".join([f"{_said_here(turn)} I know {count} about you:".lstrip(), *lists]), ordered)
+
+
+def _said_here(turn: Turn) -> str:
+    """What was said in the conversation and isn't stored: told, or taken back by a message that repeats it."""
+    said = [fact.text for fact in turn.facts if not fact.stored]
+    if turn.asks == "forget":
+        said = [text for text in said if says(turn.said, text)]
+    lead = "This no longer counts in our conversation" if turn.asks == "forget" else "In this conversation you told me"
+    return f"{lead}: {', '.join(f'“{_line(text)}”' for text in said)}" if said else ""
 
 
 def _nearest(utterance: str, facts: Sequence[Fact], embedder: Embedder) -> list[Fact]:
