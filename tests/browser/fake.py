@@ -59,6 +59,7 @@ from assistant.web.metrics import Metrics
 from assistant.web.page import House
 from assistant.web.server import Server, choosing, serve
 from assistant.wording.replies import FIXED
+from ptkb.statements import statements
 from ptkb.store import Ptkb
 from tests.scripted import WORDS, FixedRetriever, ScriptedLLM
 
@@ -228,7 +229,7 @@ def _flow(turn: Turn, script: Script, stop: Event) -> Iterator[Turn]:
         asking = Parts(Settings(), ScriptedLLM(), WORDS, FixedRetriever([]))
         yield from recall.run(replace(turn, step="answer", intent="conversation", asks=ASKS[said]), asking, stop)
         return
-    yield (turn := replace(turn, step="facts", facts=_ranked(turn.known), timings={"facts": 0.04}))
+    yield (turn := replace(turn, step="facts", facts=(*_stated(turn), *_ranked(turn.known)), timings={"facts": 0.04}))
     if said.startswith(("hello", "i've just")):
         offers = _offers(turn) if said.startswith("i've") else ()
         text = "Thanks for telling me." if offers else "Hello! What would you like to know?"
@@ -416,6 +417,11 @@ def _written(turn: Turn, text: str, origin: str, script: Script, stop: Event) ->
 def _ranked(known: Sequence[Fact]) -> tuple[RankedFact, ...]:
     on = [fact for fact in known if fact.on]
     return tuple(RankedFact(fact.id, fact.text, 0.62 - 0.2 * n, n < 2, n == 0) for n, fact in enumerate(on))
+
+
+def _stated(turn: Turn) -> tuple[RankedFact, ...]:
+    texts = statements(turn.utterance) if turn.utterance.endswith("?") else []
+    return tuple(RankedFact(text, text, 0.6, used=True, shows=True, stored=False) for text in texts)
 
 
 def _offers(turn: Turn) -> tuple[FactOffer, ...]:
