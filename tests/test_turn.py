@@ -246,11 +246,11 @@ def test_a_rewrite_that_was_cut_off_is_not_used(parts: Parts) -> None:
 
 
 def test_a_rewrite_is_asked_for_in_one_line(parts: Parts) -> None:
-    said = "What should I cook?\nI have rice and eggs."
-    parts = scripted(parts, "What should I cook? I have rice and eggs.", DRAFT, "Lentils are rich in protein.")
+    said = "What should I cook?\nIt has to be quick."
+    parts = scripted(parts, "What should I cook? It has to be quick.", DRAFT, "Lentils are rich in protein.")
     asked(parts, Turn(said, (EARLIER,)))
     assert isinstance(parts.llm, ScriptedLLM)
-    assert "What should I cook? I have rice and eggs." in parts.llm.prompts[0][-1].content
+    assert "What should I cook? It has to be quick." in parts.llm.prompts[0][-1].content
 
 
 def test_small_talk_knows_the_facts_that_are_nearest_to_it(parts: Parts) -> None:
