@@ -14,13 +14,13 @@ import pytest
 from assistant import turn as flow
 from assistant.errors import DataError, LibraryError
 from assistant.ikat import play as playing
-from assistant.ikat.play import Plan, open_run, play, ranking, searching, turn_of
+from assistant.ikat.play import Plan, open_run, play, ranking, row_of, searching, turn_of
 from assistant.ikat.runs import MOST_WORDS, Label, columns, response, within, words, write_run
 from assistant.ikat.topics import Topics, read_topics
 from assistant.ikat.validate import validate
 from assistant.protocols import Parts, silent
 from assistant.settings import TurnSettings
-from assistant.types import Choices, Passage, Turn
+from assistant.types import Choices, Passage, RankedFact, Turn
 from tests.scripted import FixedRetriever, ScriptedLLM
 from tests.test_ikat_topics import topics_of, write
 
@@ -153,6 +153,11 @@ def test_an_utterance_that_is_too_long_is_named(parts: Parts, tmp_path: Path) ->
     path = write(tmp_path, broken)
     with pytest.raises(DataError, match=r"turn 9-1_1: The message has 24,999 characters"):
         play(read_topics(path), plan_of(path), open_run(tmp_path / "o", plan_of(path), ""), scripted(parts), silent)
+
+
+def test_only_the_topics_own_facts_are_among_those_of_a_run() -> None:
+    facts = (RankedFact("3", "I run.", 0.5, used=True), RankedFact("s", "I sing.", 0.6, used=True, stored=False))
+    assert [one["id"] for one in row_of(Turn("?", facts=facts), [])["facts"]] == ["3"]
 
 
 def test_what_the_answer_was_made_from_leads_the_ranking(parts: Parts) -> None:

@@ -136,6 +136,15 @@ def test_where_a_fact_came_from_and_was_used_last_is_known_until_the_message_goe
     assert store.last_uses("me") == {"f": Spot(made, "one", "one")}
 
 
+def test_of_a_fact_that_was_only_said_no_use_is_kept() -> None:
+    store = Conversations(connect("sqlite://"))
+    made = store.new("me").id
+    said = RankedFact("s", "I run.", 0.5, used=True, shows=True, stored=False)
+    store.save_turn("me", made, Turn("one", id="one", status="done", facts=(said,)))
+    assert store.last_uses("me") == {}
+    assert store.get("me", made).turns[0].facts == (said,)
+
+
 def test_the_group_of_a_fact_goes_when_its_words_change(tmp_path: Path) -> None:
     ptkb = Ptkb(connect(f"sqlite:///{tmp_path}/facts.sqlite3"))
     added = ptkb.add("me", "I run.")
