@@ -239,6 +239,7 @@ def test_the_command_trains_a_judge_that_can_be_asked(tmp_path: Path, embedder: 
     from assistant.training.suitability import reader
 
     monkeypatch.setattr(reader, "RECIPE", 32)
+    monkeypatch.setattr(reader, "REPLIES", 32)
     monkeypatch.setattr(reader, "TIMES", 1)
     some = written("train")[:32]
     apart = written("dev")[:24]
