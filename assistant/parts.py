@@ -38,6 +38,7 @@ from assistant.steps.intent import intent_of
 from assistant.types import Choices, Wait
 from ptkb.extract import offers
 from ptkb.fields import fields_of
+from ptkb.told import likelihoods
 
 if TYPE_CHECKING:
     from assistant.library.remote import RemoteShelves
@@ -262,11 +263,12 @@ class Loader:
 
     def _load_embedder(self, progress: Progress) -> SentenceEmbedder:
         embedder = load_embedder(self.settings, progress)
-        # All three learn from examples at their first use, for which nobody's first message should have to wait.
+        # All four learn from examples at their first use, for which nobody's first message should have to wait.
         with embedder.keeping(self.settings.data_dir / "examples"):
             intent_of("Hello", embedder, self.settings.turn)
             offers("I'm vegan.", (), embedder)
             fields_of(["I'm vegan."], embedder)
+            likelihoods(["I'm vegan."], embedder)
         return embedder
 
     def _load_starter(self, progress: Progress) -> Path:

@@ -1,7 +1,8 @@
 """Offers to remember what a message says about its writer. Nothing is stored here, and no language model is asked.
 
-`ptkb.statements` finds what is stated; Sentence-BERT then tells what lasts ("I'm vegetarian") from what passes ("I'm
-hungry") by examples (ptkb/examples.toml); words tell what is known already, and what contradicts a fact.
+`ptkb.statements` finds what is stated in the usual forms; Sentence-BERT then tells what lasts ("I'm vegetarian") from
+what passes ("I'm hungry") by examples (ptkb/examples.toml). What is stated in other forms is learned (`ptkb.told`).
+Words tell what is known already, and what contradicts a fact.
 docs/results/memory.md has the measurements.
 """
 
@@ -21,8 +22,9 @@ from assistant.protocols import Embedder
 from assistant.text.sentences import quote, sentences
 from assistant.types import Fact, FactOffer
 from ptkb.rank import VectorCache
-from ptkb.statements import statements
+from ptkb.statements import statements, unmatched
 from ptkb.store import LONGEST
+from ptkb.told import THRESHOLD, likelihoods
 
 MOST = 3
 # A statement lasts if its similarity to the nearest lasting examples exceeds that to the nearest passing ones by this.
@@ -86,9 +88,12 @@ def offers(utterance: str, facts: Sequence[Fact], embedder: Embedder) -> tuple[F
 
 
 def lasting(utterance: str, embedder: Embedder) -> tuple[str, ...]:
-    """What an utterance states of its writer that lasts, as sentences such as "I'm vegan."."""
+    """What an utterance states of its writer that lasts: as sentences such as "I'm vegan.", or in its own words."""
     stated = [text for text in statements(utterance) if len(text) <= LONGEST]
-    return tuple(text for text, lasts in zip(stated, _lasts(stated, embedder), strict=True) if lasts) if stated else ()
+    told = [text for text, lasts in zip(stated, _lasts(stated, embedder), strict=True) if lasts] if stated else []
+    others = unmatched(utterance)
+    likely = likelihoods(others, embedder)
+    return (*told, *(text for text, likelihood in zip(others, likely, strict=True) if likelihood >= THRESHOLD))
 
 
 def unknown(stated: Sequence[str], facts: Sequence[Fact], embedder: Embedder) -> list[str]:
@@ -127,13 +132,12 @@ def _speaks_against(new: Fact, old: Fact) -> bool:
 def only_tells(utterance: str, embedder: Embedder) -> bool:
     """Whether an utterance says nothing but what lasts of its writer ("I'm from Kenya and I'm vegetarian"), no wish."""
     said = [quote(utterance, span) for span in sentences(utterance)]
-    stated = [statements(sentence) for sentence in said]
+    stated = [lasting(sentence, embedder) for sentence in said]
     texts = [text for of_one in stated for text in of_one]
     if "?" in utterance or not texts or any(map(_WISH.match, texts)):
         return False
     told = (_words(" ".join(of_one)) | _EMPTY for of_one in stated)
-    whole = all(_words(sentence) <= words for sentence, words in zip(said, told, strict=True))
-    return whole and all(_lasts(texts, embedder))
+    return all(_words(sentence) <= words for sentence, words in zip(said, told, strict=True))
 
 
 def without_statements(utterance: str, embedder: Embedder) -> str:

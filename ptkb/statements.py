@@ -2,7 +2,7 @@
 
 By patterns (ptkb/words.toml), with precision first: a clause counts only if it opens in the first person with a
 predicate that tells something lasting. Questions, hypotheticals, quotations, other people, and what points outside the
-sentence ("I like that one") give nothing.
+sentence ("I like that one") give nothing. What speaks of the writer in other forms is left to `ptkb.told`.
 """
 
 from __future__ import annotations
@@ -26,13 +26,18 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 LONGEST = 200
+# A message of more sentences than that likely holds a text to work on.
+_PASTED = 6
+# Of sentences that open so, the patterns know what states something: "But I mean the other one" doesn't.
+_I_FIRST = _compiled(r"^(?:[\w']+[,:!.]? ){0,2}I\b")
+_SELF = _compiled(r"\b(?:I|me|my|mine|myself|we|us|our|ours)\b")
 _QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|`[^`]*`|(?<!\w)'[^']+'(?!\w)")
 _SPELLINGS = tuple(
     (_compiled(pattern), plain)
     for pattern, plain in (
         ("[\u2018\u2019]", "'"),
         (r"\bi ?'?m\b|\bi am\b", "I'm"),
-        (r"\bi'?ve\b|\bI have (?=been\b|just\b|recently\b|become\b|moved\b)", "I've"),
+        (r"\bi'?ve\b|\bI have(?= (?:been|just|recently|become|moved)\b)", "I've"),
         (r"\bI(?:'d| would) (?:(?:really|just) )?(?:love|like) to\b", "I'd like to"),
         (r"\b(do|did|ca|wo|is|are|was)n'?t\b", r"\1n't"),
         (r"\bcan ?not\b", "can't"),
@@ -117,8 +122,31 @@ def statements(message: str) -> list[str]:
     found: dict[str, None] = {}
     for sentence in _sentences(_spelled(message)):
         for text in _in_sentence(sentence):
-            found.setdefault(f"{text[0].upper()}{text[1:]}.")
+            found.setdefault(_as_sentence(text))
     return list(found)
+
+
+def unmatched(message: str) -> list[str]:
+    """The sentences of a message that speak of their writer and fit no pattern, but may state something all the same.
+
+    None that open with "I", and none of a message that quotes something, or that is so long that it likely holds a text
+    of somebody else.
+    """
+    spelled = _spelled(message)
+    found = list(_sentences(spelled))
+    if '"' in spelled or len(found) > _PASTED:
+        return []
+    return [_as_sentence(one.rstrip(" .!…")) for one in found if _may_state(one) and not any(_in_sentence(one))]
+
+
+def _as_sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _may_state(sentence: str) -> bool:
+    speaks_of_its_writer = _SELF.search(sentence) and not _I_FIRST.match(sentence) and not sentence.endswith("?")
+    is_real = not _UNREAL.search(sentence) and not _NO_FACT.search(sentence) and not _TALK.match(sentence)
+    return bool(speaks_of_its_writer) and len(sentence) <= LONGEST and is_real
 
 
 def _spelled(message: str) -> str:

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assistant.evaluation.stated import measure, read_messages
 from assistant.protocols import Embedder
 from assistant.types import Fact, FactOffer, now
 from ptkb.extract import MOST, offers
-from ptkb.statements import statements
+from ptkb.statements import statements, unmatched
 
 LABELLED = Path(__file__).parent / "data" / "offers.jsonl"
 
@@ -52,6 +53,31 @@ def facts(*texts: str) -> tuple[Fact, ...]:
 )
 def test_statements_are_found_and_said_plainly(message: str, said: list[str]) -> None:
     assert statements(message) == said
+
+
+@pytest.mark.parametrize(
+    ("message", "left"),
+    [
+        ("pollen makes me sneeze!! What could I take?", ["Pollen makes me sneeze."]),
+        ("I'm vegan. Milk makes me sick.", ["Milk makes me sick."]),
+        ("I have been a vegetarian since 2015.", []),
+        ("No, I mean the other river. But I want more.", []),
+        ("My sister wrote: “My legs hurt.” What does it mean?", []),
+        ("If my flight leaves on Monday, when do I have to pack?", []),
+        ("The earth is round.", []),
+        (" ".join(["Our walls are damp."] * 7), []),
+    ],
+)
+def test_sentences_that_fit_no_pattern_are_left_to_what_is_learned(message: str, left: list[str]) -> None:
+    assert unmatched(message) == left
+
+
+@pytest.mark.model
+def test_most_statements_in_other_forms_are_found_and_few_where_none_is_made(embedder: Embedder) -> None:
+    """Messages that somebody wrote who knew neither patterns nor examples; 58 % and 2 of 80 were measured."""
+    shares = measure(read_messages(LABELLED.with_name("stated_fresh.jsonl")), embedder, 0)[0]["measures"]
+    assert shares["recall"]["value"] >= 0.5
+    assert shares["false_alarms"]["value"] <= 0.05
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,7 @@ from assistant.evaluation import (
     scenarios,
     scores,
     sentences,
+    stated,
     suitability,
     support,
     uncertainty,
@@ -556,6 +557,19 @@ def evaluate_memory(
     everyone, embedder = memory.read_speakers(dialogues), embedder_of(options.load_settings())
     some = sample.drawn(everyone)
     summary, rows = with_bar("Dialogues", memory.measure, some, everyone, embedder, sample.seed)
+    options.finish({"embedder": embedder.name, **summary}, rows)
+
+
+@command
+def evaluate_stated(
+    *,
+    messages: Annotated[Path, Option(help="JSONL of {text, states: [sentence]}.")],
+    seed: Annotated[int, Option(help="Decides the bootstrap's samples.")] = 0,
+    options: ResultOptions,
+) -> None:
+    """Are messages found to state what they state of their writers? Recall, and false alarms in those without."""
+    embedder = embedder_of(options.load_settings())
+    summary, rows = stated.measure(stated.read_messages(messages), embedder, seed)
     options.finish({"embedder": embedder.name, **summary}, rows)
 
 
