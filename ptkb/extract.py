@@ -89,11 +89,15 @@ def offers(utterance: str, facts: Sequence[Fact], embedder: Embedder) -> tuple[F
 
 def lasting(utterance: str, embedder: Embedder) -> tuple[str, ...]:
     """What an utterance states of its writer that lasts: as sentences such as "I'm vegan.", or in its own words."""
-    stated = [text for text in statements(utterance) if len(text) <= LONGEST]
-    told = [text for text, lasts in zip(stated, _lasts(stated, embedder), strict=True) if lasts] if stated else []
     others = unmatched(utterance)
     likely = likelihoods(others, embedder)
-    return (*told, *(text for text, likelihood in zip(others, likely, strict=True) if likelihood >= THRESHOLD))
+    learned = (text for text, likelihood in zip(others, likely, strict=True) if likelihood >= THRESHOLD)
+    return (*_in_usual_forms(utterance, embedder), *learned)
+
+
+def _in_usual_forms(utterance: str, embedder: Embedder) -> list[str]:
+    stated = [text for text in statements(utterance) if len(text) <= LONGEST]
+    return [text for text, lasts in zip(stated, _lasts(stated, embedder), strict=True) if lasts] if stated else []
 
 
 def unknown(stated: Sequence[str], facts: Sequence[Fact], embedder: Embedder) -> list[str]:
@@ -130,9 +134,12 @@ def _speaks_against(new: Fact, old: Fact) -> bool:
 
 
 def only_tells(utterance: str, embedder: Embedder) -> bool:
-    """Whether an utterance says nothing but what lasts of its writer ("I'm from Kenya and I'm vegetarian"), no wish."""
+    """Whether an utterance says nothing but what lasts of its writer ("I'm from Kenya and I'm vegetarian"), no wish.
+
+    Only the usual forms count: what is learned takes a request for a statement now and then, and it is to be answered.
+    """
     said = [quote(utterance, span) for span in sentences(utterance)]
-    stated = [lasting(sentence, embedder) for sentence in said]
+    stated = [_in_usual_forms(sentence, embedder) for sentence in said]
     texts = [text for of_one in stated for text in of_one]
     if "?" in utterance or not texts or any(map(_WISH.match, texts)):
         return False
