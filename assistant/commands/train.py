@@ -38,6 +38,7 @@ from assistant.judges.support.trained import SHIPPED as SUPPORT
 from assistant.settings import Settings
 
 if TYPE_CHECKING:
+    from assistant.evaluation.suitability import Pair
     from assistant.training.relevance.train import Example
 
 app = Group(help="Train the parts that learn.", no_args_is_help=True)
@@ -55,6 +56,15 @@ Rank = Annotated[
     int,
     Option(min=0, help="Learn matrices of this rank beside those of the base, as the larger judges do; 0: all of it."),
 ]
+WeighedOn = Annotated[
+    list[Path] | None,
+    Option(
+        help="More development pairs to choose weight and threshold on, as `evaluate suitability` reads them; may be "
+        "given again."
+    ),
+]
+Things = Annotated[Path | None, Option(help="Such pairs whose texts name things, to weigh texts of few words by.")]
+Corpora = Annotated[list[Path] | None, Option(help="Passages that pairs point into; may be given again.")]
 Length = Annotated[int, Option(min=16, help="Tokens read of question and passage together.")]
 
 
@@ -230,42 +240,61 @@ def reader(  # noqa: PLR0913 - the training's knobs
     ),
     rank: Rank = 0,
     adapter: Adapter = None,
-    pairs: Annotated[
-        list[Path] | None,
-        Option(
-            help="More development pairs to choose weight and threshold on, as `evaluate suitability` reads them; may "
-            "be given again.",
-        ),
-    ] = None,
-    things: Annotated[
-        Path | None,
-        Option(help="Such pairs whose texts name things, to weigh texts of few words by."),
-    ] = None,
-    corpus: Annotated[
-        list[Path] | None,
-        Option(help="Passages that pairs point into; may be given again."),
-    ] = None,
+    pairs: WeighedOn = None,
+    things: Things = None,
+    corpus: Corpora = None,
     batch: Pairs = 32,
     rate: Rate = 1e-4,
     seed: Seed = 0,
     options: MeasurementOptions,
 ) -> None:
     """Train the reader of the suitability judge, and weigh it with the tags; pack it with `train pack`."""
-    from assistant.evaluation.suitability import read_pairs  # noqa: PLC0415
     from assistant.judges.suitability.reader import LENGTH  # noqa: PLC0415
     from assistant.training.loop import MODEL  # noqa: PLC0415 - torch
     from assistant.training.suitability.reader import train  # noqa: PLC0415 - torch
     from assistant.training.trainer import Plan  # noqa: PLC0415 - torch
 
-    more = {f"of {path.name}": read_pairs(path, corpus or ()) for path in pairs or ()}
+    more, named = _development(pairs, things, corpus)
     embedder = embedder_of(options.load_settings())
     folder = _resolved(base, options.load_settings())
     plan = Plan(folder, batch=batch, rate=rate, length=LENGTH, seed=seed, dropout=0.0, save_every=150, rank=rank,
                 adapter=str(adapter or ""))  # fmt: skip
     with bar("Steps") as progress:
-        summary = train(into, plan, SUITABILITY, embedder, progress, more, read_pairs(things) if things else ())
+        summary = train(into, plan, SUITABILITY, embedder, progress, more, named)
     show(summary, options.as_json)
     say(f"The best model and its blend are in {into / MODEL}; pack it with `train pack`.", talk)
+
+
+@app.command()
+def weigh(
+    *,
+    model: Annotated[Path, Option(help="The folder of a trained reader, packed or not; its blend is written anew.")],
+    base: Annotated[
+        str, Option(help="What the reader is added to, where it is: a name of the catalogue, a hub id or a folder.")
+    ] = "",
+    pairs: WeighedOn = None,
+    things: Things = None,
+    corpus: Corpora = None,
+    options: MeasurementOptions,
+) -> None:
+    """Weigh a reader of the suitability judge with the tags, without training it."""
+    from assistant.judges.suitability.knowledge import Knowledge  # noqa: PLC0415
+    from assistant.training.suitability.reader import weigh  # noqa: PLC0415 - torch
+
+    knobs = options.load_settings()
+    folder = Path(_resolved(base, knobs)) if base else None
+    blend = weigh(model, folder, Knowledge.load(SUITABILITY), embedder_of(knobs), *_development(pairs, things, corpus))
+    show(asdict(blend), options.as_json)
+
+
+def _development(
+    pairs: list[Path] | None, things: Path | None, corpus: list[Path] | None
+) -> tuple[dict[str, list[Pair]], list[Pair]]:
+    """What a reader is weighed on: sets of pairs by their names, and pairs whose texts name things."""
+    from assistant.evaluation.suitability import read_pairs  # noqa: PLC0415
+
+    more = {f"of {path.name}": read_pairs(path, corpus or ()) for path in pairs or ()}
+    return more, read_pairs(things) if things else []
 
 
 @app.command()

@@ -1,10 +1,10 @@
 """Suitability by two judges together: one knows things and what facts rule out, the other reads fact and text as one.
 
-The tags (`tags.py`) know that a pad thai holds peanuts; they err on what is warned of, on facts that say the
-contrary, and on all that no table has. The reader (`reader.py`), a cross-encoder, reads those. A weighed mean of their
-log-odds counts. There are two readers: a small one lies in shipped/suitability/reader; of a larger one what was learned
-lies in reader-large, and the encoder that this is added to is fetched. The README above them tells how they were
-trained, how each is weighed, and where they fail.
+The tags (`tags.py`) know that a pad thai holds peanuts; they err on what is warned of, on facts that say the contrary,
+and on all that no table has. The reader (`reader.py`), a cross-encoder, reads those. A weighed mean of their log-odds
+counts; where the tags know nothing of a fact, theirs are even. There are two readers: a small one lies in
+shipped/suitability/reader; of a larger one what was learned lies in reader-large, and the encoder that this is added to
+is fetched. The README above them tells how they were trained, how each is weighed, and where they fail.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Both:
         pairs = {(n, place): (told[n], text) for n in read for place, text in enumerate(shown) if text}
         logits = self.reader.logits(list(pairs.values()), stop)
         return {
-            place: (_log_odds(by_tags[place[0]][place[1]]), logits[pair])
+            place: (_evidence(by_tags[place[0]][place[1]]), logits[pair])
             for place, pair in pairs.items()
             if pair in logits
         }
@@ -141,6 +141,9 @@ def shipped(settings: Settings, embedder: Embedder, progress: Progress, instead:
         return judge_of(SHIPPED, embedder)
 
 
-def _log_odds(probability: float) -> float:
+def _evidence(probability: float) -> float:
+    """The log-odds of a probability by tags, 0 where it is 0: tags give that to facts that they know nothing of."""
+    if not probability:
+        return 0.0
     inside = min(max(probability, _EDGE), 1 - _EDGE)
     return log(inside / (1 - inside))

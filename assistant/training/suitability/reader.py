@@ -90,11 +90,29 @@ def train(
     pairs = [*_labelled(recipes), *_labelled(written("train")) * TIMES]
     Random(plan.seed).shuffle(pairs)  # noqa: S311 - training data, not a secret
     stages = PairTrainer(folder, plan, pairs, _labelled(written("dev"))).run(progress)
-    base = Path(plan.base) if plan.rank else None
-    judge = Both(ByTags(knowledge, embedder), Reader(folder / MODEL, base), NOTHING_YET)
-    blend = fit(judge, {"that were written and kept apart": written("dev"), **more}, things)
-    blend.save(folder / MODEL / BLEND)
+    blend = weigh(folder / MODEL, Path(plan.base) if plan.rank else None, knowledge, embedder, more, things)
     return {"pairs": len(pairs), "stages": [asdict(stage) for stage in stages], "blend": asdict(blend)}
+
+
+def weigh(
+    folder: Path,
+    base: Path | None,
+    knowledge: Knowledge,
+    embedder: Embedder,
+    more: Mapping[str, Sequence[Pair]],
+    things: Sequence[Pair] = (),
+) -> Blend:
+    """Weigh the reader in a folder with the tags, and write the blend beside it.
+
+    `base` is the encoder that the folder's reader is added to, if it is; `more` and `things` are as `train` has them.
+
+    Raises:
+        ModelError: the reader can't be loaded, or the tags belong to another embedder.
+    """
+    judge = Both(ByTags(knowledge, embedder), Reader(folder, base), NOTHING_YET)
+    blend = fit(judge, {"that were written and kept apart": written("dev"), **more}, things)
+    blend.save(folder / BLEND)
+    return blend
 
 
 def _labelled(pairs: Sequence[Written | Made]) -> list[Labelled]:
