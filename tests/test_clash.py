@@ -178,6 +178,26 @@ def test_a_thing_is_weighed_by_another_share_than_a_sentence() -> None:
     assert blend("bread with peanut butter", (3.0, -3.0)) == pytest.approx(0.5)
 
 
+class KnowsNothing:
+    """Tags that know nothing of any fact."""
+
+    def clashes(self, facts: list[str], texts: list[str], stop: Event) -> list[list[float]]:
+        return [[0.0] * len(texts) for _ in facts]
+
+
+class Reads:
+    """A reader that is sure of each pair."""
+
+    def logits(self, pairs: list[tuple[str, str]], stop: Event) -> dict[tuple[str, str], float]:
+        return {pair: 2.0 if "clash" in pair[1] else -2.0 for pair in pairs}
+
+
+def test_where_the_tags_know_nothing_of_a_fact_the_reader_decides() -> None:
+    judge = Both(KnowsNothing(), Reads(), Blend(0.5, 0.3, 0.6, "nothing"))
+    [[clashing, calm]] = judge.clashes(["I was born with phenylketonuria."], ["a clash", "calm"], NEVER)
+    assert clashing > judge.threshold > calm
+
+
 # --- how it is trained -------------------------------------------------------------------------------------------
 
 
@@ -252,4 +272,9 @@ def test_the_command_trains_a_judge_that_can_be_asked(tmp_path: Path, embedder: 
     shutil.copytree(model, folder / READER)
     found = judge_of(folder, embedder)
     assert 0 <= found.clashes(["I'm vegan."], ["cheese"], NEVER)[0][0] <= 1
-    assert found.threshold == Blend.load(model / BLEND).threshold
+    blend = Blend.load(model / BLEND)
+    assert found.threshold == blend.threshold
+    (model / BLEND).unlink()
+    done = CliRunner().invoke(app, ["train", "weigh", "--model", str(model)])
+    assert done.exit_code == 0, done.output
+    assert Blend.load(model / BLEND) == blend

@@ -44,6 +44,13 @@ def texts(turn: Turn, *, stored: bool = False) -> list[str]:
     return [fact.text for fact in turn.facts if fact.stored == stored]
 
 
+def test_what_is_stated_in_another_form_is_a_fact_and_stays_in_the_question(of) -> None:
+    turn = of("Pollen makes me sneeze. What could I do in the garden?")
+    assert turn.stated == ("Pollen makes me sneeze.",)
+    assert texts(turn) == ["Pollen makes me sneeze."]
+    assert turn.request == turn.utterance
+
+
 def test_what_the_message_states_is_a_fact_and_the_rest_is_asked(of) -> None:
     turn = of("Hello! I am vegan. What could I cook for dinner?")
     assert turn.stated == (VEGAN,)
