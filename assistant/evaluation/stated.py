@@ -43,7 +43,8 @@ def read_messages(path: Path) -> list[Message]:
 def measure(messages: Sequence[Message], embedder: Embedder, seed: int) -> tuple[Summary, list[Row]]:
     """The share of statements that are found, and of messages without any in which one is; a row for each message."""
     rows = [
-        {"id": str(n), **one.model_dump(), "found": lasting(one.text, embedder)} for n, one in enumerate(messages, 1)
+        {"id": f"message {n}", **one.model_dump(), "found": lasting(one.text, embedder)}
+        for n, one in enumerate(messages, 1)
     ]
     found = [any(_says(text, one) for text in row["found"]) for row in rows for one in row["states"]]
     wrong = [bool(row["found"]) for row in rows if not row["states"]]
