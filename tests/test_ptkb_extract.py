@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assistant.errors import DataError
 from assistant.evaluation.stated import measure, read_messages
 from assistant.protocols import Embedder
 from assistant.types import Fact, FactOffer, now
@@ -70,6 +71,13 @@ def test_statements_are_found_and_said_plainly(message: str, said: list[str]) ->
 )
 def test_sentences_that_fit_no_pattern_are_left_to_what_is_learned(message: str, left: list[str]) -> None:
     assert unmatched(message) == left
+
+
+def test_a_message_without_what_it_states_is_refused_by_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "messages.jsonl"
+    path.write_text('{"text": "No pork for me.", "states": []}\n{"text": "No pork for me."}\n', encoding="utf-8")
+    with pytest.raises(DataError, match="line 2"):
+        read_messages(path)
 
 
 @pytest.mark.model

@@ -142,7 +142,7 @@ def shipped(settings: Settings, embedder: Embedder, progress: Progress, instead:
 
 
 def _evidence(probability: float) -> float:
-    """The log-odds of a probability by tags, 0 where it is 0: tags give that to facts that they know nothing of."""
+    """The log-odds of a probability by tags, even where it is 0: then they had nothing to weigh, and know nothing."""
     if not probability:
         return 0.0
     inside = min(max(probability, _EDGE), 1 - _EDGE)
