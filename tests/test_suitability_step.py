@@ -78,6 +78,11 @@ def test_of_a_list_only_what_clashes_goes(parts: Parts) -> None:
             "Stir.",
             "Eat apples, pears and peanuts that you roasted for an hour.",
         ),
+        (
+            "A snack combines peanuts, apples and pears. Stir.",
+            "Stir.",
+            "A snack combines peanuts, apples and pears.",
+        ),
         ("Peanuts, peanut butter.\nApples.", "Apples.", "Peanuts, peanut butter."),
         (
             "Good are oats with berries, wholemeal toast with pears or peanut butter, or plain yoghurt.",
