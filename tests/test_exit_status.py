@@ -1,4 +1,4 @@
-"""Every command with every engine ends with the status that it documents, however it ends ."""
+"""Every command with every engine ends with the status that it documents, however it ends."""
 
 from __future__ import annotations
 
@@ -103,6 +103,29 @@ def test_after_an_interrupt_while_it_loads(start: Start, tmp_path: Path, loading
     _wait_for(lambda: loading in _opened(process).lower(), process, every=0.02)
     process.send_signal(signal.SIGINT)
     assert _status(process, tmp_path) in {130, 0}  # 0 where everything was loaded by then: its input has ended
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there an interrupt can't be put off")
+def test_an_interrupt_waits_for_the_import_that_it_meets(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(
+        "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(0.3)\nprint('imported')\n"
+    )
+    code = """
+import time
+from assistant.commands.exit_status import end_with
+
+def command():
+    import slow
+    time.sleep(60)
+    print("went on")
+
+end_with(command)
+"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment, timeout=50
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "imported\n", "")
 
 
 @EITHER

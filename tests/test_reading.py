@@ -13,6 +13,7 @@ import pytest
 
 from assistant.errors import LibraryError
 from assistant.library import apart, reading, scans
+from assistant.library.apart import answer_apart
 from assistant.library.passages import passages_of
 from assistant.library.readers import read
 from assistant.library.reading import allowed, read_apart
@@ -122,6 +123,14 @@ def test_reading_is_stopped_at_once(tmp_path: Path) -> None:
     with pytest.raises(LibraryError, match="was stopped"):
         read_apart(tmp_path / "a.txt", "d", "a.txt", stop)
     assert time.perf_counter() - began < 5
+
+
+def test_an_answer_counts_though_its_process_is_slow_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "lingering.py").write_text(
+        "import atexit, time\n\ndef answer(asked, progress):\n    atexit.register(time.sleep, 600)\n    return asked\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert answer_apart("lingering", {"page": 7}, 60.0, Event()) == {"page": 7}
 
 
 @pytest.mark.skipif(os.name != "posix", reason="limits memory as POSIX has it")

@@ -16,9 +16,13 @@ import sys
 import traceback
 from collections.abc import Callable
 from contextlib import ExitStack
+from types import FrameType
 from typing import NoReturn
 
 BROKEN, MENDABLE, INTERRUPTED = 1, 2, 130  # 130 is 128 and the number of SIGINT
+_AGAIN = 0.05  # seconds after which an interrupt that met an import comes again
+_IMPORTS = "<frozen importlib._bootstrap>"  # the file of Python's code that imports modules
+_CAN_WAIT = hasattr(signal, "setitimer")  # Windows has none: there an interrupt comes where it comes
 
 _opened = ExitStack()
 
@@ -34,11 +38,35 @@ def end_with(command: Callable[[], object]) -> NoReturn:
     Python's own end is left out but for its exit functions: it kills the threads that are still inside a library, such
     as one that is loading a model, and that aborts the process when they hold objects of C++.
     """
+    signal.signal(signal.SIGINT, _interrupt)
     status = _status(command)
+    if _CAN_WAIT:
+        signal.setitimer(signal.ITIMER_REAL, 0)
     signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))  # whoever can't wait for the closing
     status = _status(_opened.close) or status
     atexit._run_exitfuncs()  # noqa: SLF001 - what Python itself would call now
     os._exit(_flushed() or status)
+
+
+def _interrupt(_: int, frame: FrameType | None) -> None:
+    """Ctrl-C, after the import that it meets: one that is broken off may keep Python's lock on imports.
+
+    That happens where the interrupt meets a callback that frees a module's lock: Python drops it there, holds the lock
+    on all imports for good, and the threads that load models wait for it for ever.
+    """
+    if _CAN_WAIT and _imports(frame):
+        signal.signal(signal.SIGALRM, _interrupt)
+        signal.setitimer(signal.ITIMER_REAL, _AGAIN)
+    else:
+        raise KeyboardInterrupt
+
+
+def _imports(frame: FrameType | None) -> bool:
+    while frame:
+        if frame.f_code.co_filename == _IMPORTS:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _status(work: Callable[[], object]) -> int:

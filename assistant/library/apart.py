@@ -27,7 +27,7 @@ BUSY = 6.0
 MEMORY_BYTES = 3 * 2**29
 STOPPED = "its reading was stopped"
 _LOOK = 0.1  # seconds between looks at whether the process is to stop
-_END = 10.0  # seconds that it may take to end when it has answered
+_END = 2.0  # seconds that it may take to end by itself when it has answered
 _TOO_LONG = "it takes too long to read; split it up, or save it anew in a simpler format"
 _TOO_LARGE = "it takes too much memory to read; split it up, or save it anew in a simpler format"
 
@@ -124,7 +124,8 @@ def _said(process: subprocess.Popen[bytes], asked: bytes, seconds: float, stop: 
         with suppress(Empty):
             line = lines.get(timeout=_LOOK)
             if line is None:
-                process.wait(_END)
+                with suppress(subprocess.TimeoutExpired):  # it has said all that it has to say
+                    process.wait(_END)
                 return said
             if line.startswith(b"["):
                 progress(*json.loads(line))
