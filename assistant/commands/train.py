@@ -240,6 +240,9 @@ def reader(  # noqa: PLR0913 - the training's knobs
     ),
     rank: Rank = 0,
     adapter: Adapter = None,
+    most: Annotated[
+        int | None, Option(min=100, help="Pairs to learn from at most.", show_default="all of them")
+    ] = None,
     pairs: WeighedOn = None,
     things: Things = None,
     corpus: Corpora = None,
@@ -258,7 +261,7 @@ def reader(  # noqa: PLR0913 - the training's knobs
     embedder = embedder_of(options.load_settings())
     folder = _resolved(base, options.load_settings())
     plan = Plan(folder, batch=batch, rate=rate, length=LENGTH, seed=seed, dropout=0.0, save_every=150, rank=rank,
-                adapter=str(adapter or ""))  # fmt: skip
+                adapter=str(adapter or ""), most=most)  # fmt: skip
     with bar("Steps") as progress:
         summary = train(into, plan, SUITABILITY, embedder, progress, more, named)
     show(summary, options.as_json)

@@ -1,9 +1,9 @@
 """Trains the reader of the suitability judge: a cross-encoder that reads fact and text together.
 
-It learns from pairs of the two recipes, things as tables and passages name them and as a model's replies do, and from
-pairs that were written one by one (`written.jsonl`). A sixth of the written facts, with all their pairs, is kept apart:
-stages of the training are compared by it. How tags and reader are weighed, and the threshold, are chosen on it and on
-other development pairs, each set counting the same.
+It learns from pairs of three recipes, things as tables and passages name them, as a model's replies do, and sentences
+that offer nothing, and from pairs that were written one by one (`written.jsonl`). A sixth of the written facts, with
+all their pairs, is kept apart: stages of the training are compared by it. How tags and reader are weighed, and the
+threshold, are chosen on it and on other development pairs, each set counting the same.
 """
 
 from __future__ import annotations
@@ -31,13 +31,14 @@ from assistant.training.suitability.pairs import Pair as Made
 from assistant.training.suitability.pairs import make
 from assistant.training.suitability.replies import make_replies
 from assistant.training.suitability.tables import load
+from assistant.training.suitability.tellings import make_tellings
 from assistant.training.trainer import Labelled, PairTrainer, Plan
 
 WRITTEN = Path(__file__).with_name("written.jsonl")
 # One of so many facts is kept apart.
 APART = 6
-# Pairs of the two recipes, and how often each written one is learned.
-RECIPE, REPLIES, TIMES = 12_000, 9_000, 3
+# Pairs of the recipes, and how often each written one is learned.
+RECIPE, REPLIES, TELLINGS, TIMES = 12_000, 9_000, 9_000, 3
 # The share of pairs without a clash that may count as one, near misses many of them; and shares of the reader.
 FALSE_ALARMS = 0.08
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
@@ -86,12 +87,16 @@ def train(
     """
     knowledge = Knowledge.load(tables)
     known = load("train", plan.seed)
-    recipes = [*make(known, RECIPE, plan.seed), *make_replies(known, REPLIES, plan.seed)]
+    recipes = [
+        *make(known, RECIPE, plan.seed),
+        *make_replies(known, REPLIES, plan.seed),
+        *make_tellings(known, TELLINGS, plan.seed),
+    ]
     pairs = [*_labelled(recipes), *_labelled(written("train")) * TIMES]
     Random(plan.seed).shuffle(pairs)  # noqa: S311 - training data, not a secret
     stages = PairTrainer(folder, plan, pairs, _labelled(written("dev"))).run(progress)
     blend = weigh(folder / MODEL, Path(plan.base) if plan.rank else None, knowledge, embedder, more, things)
-    return {"pairs": len(pairs), "stages": [asdict(stage) for stage in stages], "blend": asdict(blend)}
+    return {"pairs": len(pairs[: plan.most]), "stages": [asdict(stage) for stage in stages], "blend": asdict(blend)}
 
 
 def weigh(
