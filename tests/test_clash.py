@@ -258,13 +258,11 @@ def test_texts_of_few_words_are_weighed_by_what_ranks_things_best() -> None:
 def test_the_command_trains_a_judge_that_can_be_asked(tmp_path: Path, embedder: Embedder, monkeypatch) -> None:
     from assistant.training.suitability import reader
 
-    monkeypatch.setattr(reader, "RECIPE", 32)
-    monkeypatch.setattr(reader, "REPLIES", 32)
-    monkeypatch.setattr(reader, "TIMES", 1)
     some = written("train")[:32]
     apart = written("dev")[:24]
     monkeypatch.setattr(reader, "written", lambda part: some if part == "train" else apart)
-    done = CliRunner().invoke(app, ["train", "reader", "--out", str(tmp_path / "out")])
+    few = ["--tables", "32", "--replies", "32", "--tellings", "32", "--times", "1"]
+    done = CliRunner().invoke(app, ["train", "reader", "--out", str(tmp_path / "out"), *few])
     assert done.exit_code == 0, done.output
     model = tmp_path / "out" / "model"
     folder = copied(tmp_path)

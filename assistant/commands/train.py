@@ -39,6 +39,7 @@ from assistant.settings import Settings
 
 if TYPE_CHECKING:
     from assistant.evaluation.suitability import Pair
+    from assistant.judges.suitability.judge import Blend
     from assistant.training.relevance.train import Example
 
 app = Group(help="Train the parts that learn.", no_args_is_help=True)
@@ -240,9 +241,10 @@ def reader(  # noqa: PLR0913 - the training's knobs
     ),
     rank: Rank = 0,
     adapter: Adapter = None,
-    most: Annotated[
-        int | None, Option(min=100, help="Pairs to learn from at most.", show_default="all of them")
-    ] = None,
+    tables: Annotated[int, Option(min=0, help="Pairs of things as tables and passages name them.")] = 12_000,
+    replies: Annotated[int, Option(min=0, help="Pairs with sentences as models reply.")] = 9_000,
+    tellings: Annotated[int, Option(min=0, help="Pairs with sentences that offer nothing.")] = 9_000,
+    times: Annotated[int, Option(min=1, help="How often each pair that was written one by one is learned.")] = 3,
     pairs: WeighedOn = None,
     things: Things = None,
     corpus: Corpora = None,
@@ -254,16 +256,15 @@ def reader(  # noqa: PLR0913 - the training's knobs
     """Train the reader of the suitability judge, and weigh it with the tags; pack it with `train pack`."""
     from assistant.judges.suitability.reader import LENGTH  # noqa: PLC0415
     from assistant.training.loop import MODEL  # noqa: PLC0415 - torch
-    from assistant.training.suitability.reader import train  # noqa: PLC0415 - torch
+    from assistant.training.suitability.reader import Lesson, train  # noqa: PLC0415 - torch
     from assistant.training.trainer import Plan  # noqa: PLC0415 - torch
 
-    more, named = _development(pairs, things, corpus)
-    embedder = embedder_of(options.load_settings())
-    folder = _resolved(base, options.load_settings())
-    plan = Plan(folder, batch=batch, rate=rate, length=LENGTH, seed=seed, dropout=0.0, save_every=150, rank=rank,
-                adapter=str(adapter or ""), most=most)  # fmt: skip
-    with bar("Steps") as progress:
-        summary = train(into, plan, SUITABILITY, embedder, progress, more, named)
+    development = _development(pairs, things, corpus)
+    knobs = options.load_settings()
+    plan = Plan(_resolved(base, knobs), batch=batch, rate=rate, length=LENGTH, seed=seed, dropout=0.0, save_every=150,
+                rank=rank, adapter=str(adapter or ""))  # fmt: skip
+    summary = with_bar("Steps", train, into, plan, Lesson(tables, replies, tellings, times))
+    summary["blend"] = asdict(_weighed(into / MODEL, base if rank else "", knobs, development))
     show(summary, options.as_json)
     say(f"The best model and its blend are in {into / MODEL}; pack it with `train pack`.", talk)
 
@@ -281,18 +282,22 @@ def weigh(
     options: MeasurementOptions,
 ) -> None:
     """Weigh a reader of the suitability judge with the tags, without training it."""
-    from assistant.judges.suitability.knowledge import Knowledge  # noqa: PLC0415
-    from assistant.training.suitability.reader import weigh  # noqa: PLC0415 - torch
-
-    knobs = options.load_settings()
-    folder = Path(_resolved(base, knobs)) if base else None
-    blend = weigh(model, folder, Knowledge.load(SUITABILITY), embedder_of(knobs), *_development(pairs, things, corpus))
+    blend = _weighed(model, base, options.load_settings(), _development(pairs, things, corpus))
     show(asdict(blend), options.as_json)
 
 
-def _development(
-    pairs: list[Path] | None, things: Path | None, corpus: list[Path] | None
-) -> tuple[dict[str, list[Pair]], list[Pair]]:
+Development = tuple[dict[str, list["Pair"]], list["Pair"]]
+
+
+def _weighed(model: Path, base: str, knobs: Settings, development: Development) -> Blend:
+    from assistant.judges.suitability.knowledge import Knowledge  # noqa: PLC0415
+    from assistant.training.suitability.reader import weigh  # noqa: PLC0415 - torch
+
+    folder = Path(_resolved(base, knobs)) if base else None
+    return weigh(model, folder, Knowledge.load(SUITABILITY), embedder_of(knobs), *development)
+
+
+def _development(pairs: list[Path] | None, things: Path | None, corpus: list[Path] | None) -> Development:
     """What a reader is weighed on: sets of pairs by their names, and pairs whose texts name things."""
     from assistant.evaluation.suitability import read_pairs  # noqa: PLC0415
 

@@ -44,8 +44,7 @@ class Plan(Schedule):
     `length` is in tokens of both texts together. The rate rises for `warm_up` steps to `rate` and then falls along a
     line to nothing. On a processor a step without `dropout` takes two thirds of the time. With a `rank`, only matrices
     of this rank are learned, which are added to those of the layers from `first_layer` on, and the head (Hu et al.
-    2022, "LoRA"). With an `adapter`, a folder of such, that one is learned on. At most the first `most` pairs are
-    learned from.
+    2022, "LoRA"). With an `adapter`, a folder of such, that one is learned on.
     """
 
     base: str = field(kw_only=False)
@@ -60,7 +59,6 @@ class Plan(Schedule):
     rank: int = 0
     first_layer: int = 2
     adapter: str = ""
-    most: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +80,7 @@ class PairTrainer(Training[Stage]):
     """
 
     def __init__(self, folder: Path, plan: Plan, train: Sequence[Labelled], dev: Sequence[Labelled]) -> None:
-        self._plan, self._train, self._dev = plan, list(train)[: plan.most], list(dev)
+        self._plan, self._train, self._dev = plan, list(train), list(dev)
         if not self._train or len({one.label for one in self._dev}) < 2:
             raise DataError("A training needs pairs, and development pairs of both labels; make more of them.")
         self._batches = _batches(self._train, plan)

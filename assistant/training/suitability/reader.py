@@ -26,7 +26,6 @@ from assistant.judges.suitability.knowledge import Knowledge
 from assistant.judges.suitability.reader import Reader
 from assistant.judges.suitability.tags import ByTags
 from assistant.protocols import Embedder, Progress
-from assistant.training.loop import MODEL
 from assistant.training.suitability.pairs import Pair as Made
 from assistant.training.suitability.pairs import make
 from assistant.training.suitability.replies import make_replies
@@ -37,8 +36,6 @@ from assistant.training.trainer import Labelled, PairTrainer, Plan
 WRITTEN = Path(__file__).with_name("written.jsonl")
 # One of so many facts is kept apart.
 APART = 6
-# Pairs of the recipes, and how often each written one is learned.
-RECIPE, REPLIES, TELLINGS, TIMES = 12_000, 9_000, 9_000, 3
 # The share of pairs without a clash that may count as one, near misses many of them; and shares of the reader.
 FALSE_ALARMS = 0.08
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
@@ -55,6 +52,28 @@ class Written:
     kind: str
 
 
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """How many pairs of each recipe are learned, and how often each written one."""
+
+    tables: int = 12_000
+    replies: int = 9_000
+    tellings: int = 9_000
+    times: int = 3
+
+    def pairs(self, seed: int) -> list[Labelled]:
+        """All of them, in an order drawn by the seed."""
+        known = load("train", seed)
+        made = [
+            *make(known, self.tables, seed),
+            *make_replies(known, self.replies, seed),
+            *make_tellings(known, self.tellings, seed),
+        ]
+        pairs = [*_labelled(made), *_labelled(written("train")) * self.times]
+        Random(seed).shuffle(pairs)  # noqa: S311 - training data, not a secret
+        return pairs
+
+
 @cache
 def written(part: Literal["train", "dev"]) -> tuple[Written, ...]:
     """The written pairs of the facts to learn from, or of those kept apart."""
@@ -67,36 +86,16 @@ def _is_apart(fact: str) -> bool:
     return int(sha256(fact.lower().encode()).hexdigest(), 16) % APART == 0
 
 
-def train(
-    folder: Path,
-    plan: Plan,
-    tables: Path,
-    embedder: Embedder,
-    progress: Progress,
-    more: Mapping[str, Sequence[Pair]],
-    things: Sequence[Pair] = (),
-) -> dict[str, Any]:
-    """Train in the folder, and write the blend beside the best model; what it came to.
-
-    `tables` is the folder of what `train suitability` learned, `more` are other development pairs by their names, and
-    `things` such pairs whose texts name things.
+def train(folder: Path, plan: Plan, lesson: Lesson, progress: Progress) -> dict[str, Any]:
+    """Train in the folder; how many pairs were learned from, and what each stage came to.
 
     Raises:
         DataError: the folder holds a training by another plan.
-        ModelError: the base, or what the tables taught, can't be loaded.
+        ModelError: the base can't be loaded.
     """
-    knowledge = Knowledge.load(tables)
-    known = load("train", plan.seed)
-    recipes = [
-        *make(known, RECIPE, plan.seed),
-        *make_replies(known, REPLIES, plan.seed),
-        *make_tellings(known, TELLINGS, plan.seed),
-    ]
-    pairs = [*_labelled(recipes), *_labelled(written("train")) * TIMES]
-    Random(plan.seed).shuffle(pairs)  # noqa: S311 - training data, not a secret
+    pairs = lesson.pairs(plan.seed)
     stages = PairTrainer(folder, plan, pairs, _labelled(written("dev"))).run(progress)
-    blend = weigh(folder / MODEL, Path(plan.base) if plan.rank else None, knowledge, embedder, more, things)
-    return {"pairs": len(pairs[: plan.most]), "stages": [asdict(stage) for stage in stages], "blend": asdict(blend)}
+    return {"pairs": len(pairs), "stages": [asdict(stage) for stage in stages]}
 
 
 def weigh(
@@ -109,7 +108,8 @@ def weigh(
 ) -> Blend:
     """Weigh the reader in a folder with the tags, and write the blend beside it.
 
-    `base` is the encoder that the folder's reader is added to, if it is; `more` and `things` are as `train` has them.
+    `base` is the encoder that the folder's reader is added to, if it is; `more` are other development pairs by their
+    names, and `things` such pairs whose texts name things.
 
     Raises:
         ModelError: the reader can't be loaded, or the tags belong to another embedder.
