@@ -24,7 +24,9 @@ from assistant.training.suitability.reader import Written, fit, written
 from tests.scripted import WORDS
 from tests.test_suitability import CLASHING, SUITING
 
-FRESH = Path(__file__).parent / "data" / "suitability_fresh.jsonl"
+FRESH, SECOND_FRESH = (
+    Path(__file__).parent / "data" / f"suitability_{name}.jsonl" for name in ("fresh", "second_fresh")
+)
 NEVER = Event()
 
 
@@ -211,7 +213,7 @@ def test_facts_kept_apart_are_not_learned() -> None:
 
 
 def test_nothing_written_is_a_pair_to_measure_by() -> None:
-    fresh = read_pairs(FRESH)
+    fresh = [*read_pairs(FRESH), *read_pairs(SECOND_FRESH)]
     facts, texts = ({plain(words) for words in some} for some in zip(*((p.fact, p.text) for p in fresh), strict=True))
     for one in (*written("train"), *written("dev")):
         assert plain(one.fact) not in facts

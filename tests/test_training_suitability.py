@@ -82,14 +82,16 @@ def taught() -> tuple[set[str], set[str]]:
     return told, named
 
 
-@pytest.mark.parametrize("name", ["suitability", "suitability_fresh", "suitability_sentences_fresh"])
+@pytest.mark.parametrize(
+    "name", ["suitability", "suitability_fresh", "suitability_second_fresh", "suitability_sentences_fresh"]
+)
 def test_no_fact_and_no_text_of_the_labelled_pairs_is_in_a_table(name: str):
     told, named = taught()
     rows = [json.loads(line) for line in (DATA / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [row["id"] for row in rows if plain(row["fact"]) in told or plain(row.get("text", "")) in named] == []
 
 
-@pytest.mark.parametrize("name", ["suitability", "suitability_fresh"])
+@pytest.mark.parametrize("name", ["suitability", "suitability_fresh", "suitability_second_fresh"])
 def test_the_labelled_pairs_are_many_and_different_and_not_only_of_things(name: str):
     rows = [json.loads(line) for line in (DATA / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
     assert len(rows) >= 250
