@@ -47,6 +47,8 @@ def test_two_people_at_the_page_as_it_is_started_are_answered(
 ) -> None:
     fetched("all-MiniLM-L6-v2")
     monkeypatch.setenv("SEQUITUR_DATA_DIR", str(sharing_libraries(sharing_models(tmp_path))))
+    monkeypatch.setenv("SEQUITUR_TURN__ADDRESSES_THRESHOLD", "0")  # so small a model passes no second look
+    monkeypatch.setenv("SEQUITUR_TURN__MAX_ANSWER_TOKENS", "16")  # it writes on and on
     with real(2, "smollm2-135m", 2) as page:
         found = load_of(2, 5.0, 0.5, page)
     assert (found.errors, found.mixed) == ([], [])
