@@ -128,6 +128,21 @@ end_with(command)
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, "imported\n", "")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="os.kill ends the process there")
+def test_a_command_that_is_to_ignore_interrupts_goes_on() -> None:
+    code = """
+import os, signal
+from assistant.commands.exit_status import end_with
+
+signal.signal(signal.SIGINT, signal.SIG_IGN)  # as a shell does for what it starts in the background
+end_with(lambda: (os.kill(os.getpid(), signal.SIGINT), print("went on")))
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False, timeout=50
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "went on\n", "")
+
+
 @EITHER
 def test_the_page(start: Start, tmp_path: Path) -> None:
     process = start("app.py", "--port", "0")

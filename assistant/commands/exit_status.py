@@ -38,7 +38,8 @@ def end_with(command: Callable[[], object]) -> NoReturn:
     Python's own end is left out but for its exit functions: it kills the threads that are still inside a library, such
     as one that is loading a model, and that aborts the process when they hold objects of C++.
     """
-    signal.signal(signal.SIGINT, _interrupt)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else whoever started it has it ignore Ctrl-C
+        signal.signal(signal.SIGINT, _interrupt)
     status = _status(command)
     if _CAN_WAIT:
         signal.setitimer(signal.ITIMER_REAL, 0)
