@@ -132,8 +132,10 @@ class SuitabilityJudge(Protocol):
         """The lowest value at which a fact and a text count as a clash."""
         ...
 
-    def clashes(self, facts: Sequence[str], texts: Sequence[str], stop: Event) -> list[list[float]]:
+    def clashes(self, facts: Sequence[str], texts: Sequence[str], stop: Event, question: str = "") -> list[list[float]]:
         """How likely each fact clashes with each text, in [0, 1]: a row for each fact; 0 for pairs that `stop` cut off.
+
+        With a `question` the texts are judged as the reply to it, or as a part of that.
 
         Raises:
             ModelError: the judge can't be used.

@@ -20,13 +20,14 @@ from assistant.judges.suitability.knowledge import SHIPPED
 from assistant.judges.suitability.tags import ByTags
 from assistant.protocols import Embedder, SuitabilityJudge
 from assistant.settings import Settings
-from assistant.training.suitability.reader import Written, fit, written
+from assistant.training.suitability.reader import NOTHING_YET, fit
+from assistant.training.suitability.written import ASKED, WRITTEN, Written, written
 from tests.scripted import WORDS
 from tests.test_suitability import CLASHING, SUITING
 
-FRESH, SECOND_FRESH = (
-    Path(__file__).parent / "data" / f"suitability_{name}.jsonl" for name in ("fresh", "second_fresh")
-)
+DATA = Path(__file__).parent / "data"
+FRESH = DATA / "suitability_fresh.jsonl"
+UNLEARNED = (FRESH, *(DATA / f"suitability_{name}_fresh.jsonl" for name in ("second", "asked", "found")))
 NEVER = Event()
 
 
@@ -183,7 +184,7 @@ def test_a_thing_is_weighed_by_another_share_than_a_sentence() -> None:
 class KnowsNothing:
     """Tags that know nothing of any fact."""
 
-    def clashes(self, facts: list[str], texts: list[str], stop: Event) -> list[list[float]]:
+    def clashes(self, facts: list[str], texts: list[str], stop: Event, question: str = "") -> list[list[float]]:
         return [[0.0] * len(texts) for _ in facts]
 
 
@@ -200,22 +201,32 @@ def test_where_the_tags_know_nothing_of_a_fact_the_reader_decides() -> None:
     assert clashing > judge.threshold > calm
 
 
+def test_a_reader_that_learned_questions_reads_a_text_as_the_reply_to_one() -> None:
+    told = ["I can't swim."], ["Swimming trains nearly the whole body, and the heart."], NEVER
+    for learned in (True, False):
+        judge = Both(KnowsNothing(), Reads(), Blend(0.5, 0.3, 0.6, "nothing", questions=learned))
+        assert judge.clashes(*told)[0][0] < 0.5
+        assert (judge.clashes(*told, "a clash?")[0][0] > 0.5) is learned
+
+
 # --- how it is trained -------------------------------------------------------------------------------------------
 
 
-def test_facts_kept_apart_are_not_learned() -> None:
-    learned, apart = written("train"), written("dev")
+@pytest.mark.parametrize("path", [WRITTEN, ASKED])
+def test_facts_kept_apart_are_not_learned(path: Path) -> None:
+    learned, apart = written("train", path), written("dev", path)
     assert len(learned) > 4 * len(apart) > 1000
     assert not {one.fact.lower() for one in learned} & {one.fact.lower() for one in apart}
     for pairs in (learned, apart):
         assert 0.3 < sum(one.clash for one in pairs) / len(pairs) < 0.6
-        assert len({(one.fact.lower(), one.text.lower()) for one in pairs}) == len(pairs)
+        assert len({(one.fact.lower(), one.question, one.text.lower()) for one in pairs}) == len(pairs)
 
 
 def test_nothing_written_is_a_pair_to_measure_by() -> None:
-    fresh = [*read_pairs(FRESH), *read_pairs(SECOND_FRESH)]
+    fresh = [pair for path in UNLEARNED for pair in read_pairs(path)]
     facts, texts = ({plain(words) for words in some} for some in zip(*((p.fact, p.text) for p in fresh), strict=True))
-    for one in (*written("train"), *written("dev")):
+    files, parts = (WRITTEN, ASKED), ("train", "dev")
+    for one in (one for path in files for part in parts for one in written(part, path)):
         assert plain(one.fact) not in facts
         assert plain(one.text) not in texts
 
@@ -230,9 +241,16 @@ TEXTS = ["clash", "rare clash", "rare", *["calm"] * 9]
 class Sees:
     """Its tags are right but of what is rare, its reader is right but of what is misread."""
 
-    def evidence(self, facts: list[str], texts: list[str], stop: Event) -> dict[tuple[int, int], tuple[float, float]]:
-        right = 2.0 if "clash" in texts[0] else -2.0
-        return {(0, 0): (-1.0 if "rare" in texts[0] else right, -right if "misread" in texts[0] else right)}
+    blend = NOTHING_YET
+
+    def evidence(
+        self, facts: list[str], texts: list[str], stop: Event, question: str = ""
+    ) -> dict[tuple[int, int], tuple[float, float]]:
+        return {(0, place): self.of(text) for place, text in enumerate(texts)}
+
+    def of(self, text: str) -> tuple[float, float]:
+        right = 2.0 if "clash" in text else -2.0
+        return (-1.0 if "rare" in text else right, -right if "misread" in text else right)
 
 
 def test_weight_and_threshold_find_most_with_few_false_alarms() -> None:
@@ -260,10 +278,11 @@ def test_texts_of_few_words_are_weighed_by_what_ranks_things_best() -> None:
 def test_the_command_trains_a_judge_that_can_be_asked(tmp_path: Path, embedder: Embedder, monkeypatch) -> None:
     from assistant.training.suitability import reader
 
-    some = written("train")[:32]
-    apart = written("dev")[:24]
-    monkeypatch.setattr(reader, "written", lambda part: some if part == "train" else apart)
-    few = ["--tables", "32", "--replies", "32", "--tellings", "32", "--times", "1"]
+    def few_written(part: str, path: Path = WRITTEN) -> tuple[Written, ...]:
+        return written(part, path)[: 32 if part == "train" else 24]
+
+    monkeypatch.setattr(reader, "written", few_written)
+    few = ["--tables", "32", "--replies", "32", "--tellings", "32", "--times", "1", "--asked", "1"]
     done = CliRunner().invoke(app, ["train", "reader", "--out", str(tmp_path / "out"), *few])
     assert done.exit_code == 0, done.output
     model = tmp_path / "out" / "model"
@@ -274,6 +293,7 @@ def test_the_command_trains_a_judge_that_can_be_asked(tmp_path: Path, embedder: 
     assert 0 <= found.clashes(["I'm vegan."], ["cheese"], NEVER)[0][0] <= 1
     blend = Blend.load(model / BLEND)
     assert found.threshold == blend.threshold
+    assert blend.questions
     (model / BLEND).unlink()
     done = CliRunner().invoke(app, ["train", "weigh", "--model", str(model)])
     assert done.exit_code == 0, done.output

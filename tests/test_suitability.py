@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from assistant.__main__ import app
 from assistant.errors import DataError, ModelError
-from assistant.evaluation.suitability import Pair, by_llm, measure, read_pairs
+from assistant.evaluation.suitability import Pair, by_judge, by_llm, measure, read_pairs
 from assistant.judges.suitability.knowledge import ARRAYS, NAMES, NOTES, SHIPPED, Knowledge
 from assistant.judges.suitability.tags import ByTags
 from assistant.protocols import Embedder
@@ -70,7 +70,7 @@ def test_it_leaves_alone_what_suits(judge: ByTags, fact: str, text: str) -> None
 @pytest.mark.model
 def test_it_is_of_use_on_pairs_that_it_never_saw(judge: ByTags) -> None:
     pairs = read_pairs(HAND)
-    found, _ = measure(pairs, lambda fact, text: clash(judge, fact, text), judge.threshold)
+    found, _ = measure(pairs, lambda pair: clash(judge, pair.fact, pair.text), judge.threshold)
     assert found["auc"] > AUC
     assert found["kinds"]["harmless"]["false_alarms"] == 0
 
@@ -197,13 +197,26 @@ ROWS = [
 def test_measures_by_hand(tmp_path: Path) -> None:
     pairs = read_pairs(lines(tmp_path / "p.jsonl", *ROWS))
     said = {"cheese": 0.9, "beans": 0.1, "surfing": 0.2}
-    found, each = measure(pairs, lambda fact, text: said[text], 0.5)
+    found, each = measure(pairs, lambda pair: said[pair.text], 0.5)
     assert [row["probability"] for row in each] == [said[pair.text] for pair in pairs]
     assert found["auc"] == pytest.approx((0.5 + 1 + 0 + 1) / 4)
     assert (found["precision"], found["recall"], found["false_alarms"]) == (0.5, 0.5, 0.5)
     assert found["kinds"]["harmless"]["false_alarms"] == 1.0
     assert found["kinds"]["item"]["recall"] == 1.0
-    assert measure(pairs[:1], lambda fact, text: 0.1, 0.5)[0]["auc"] is None
+    assert measure(pairs[:1], lambda pair: 0.1, 0.5)[0]["auc"] is None
+
+
+def test_a_pair_may_have_the_question_that_is_replied_to(tmp_path: Path) -> None:
+    [pair] = read_pairs(lines(tmp_path / "p.jsonl", {**ROWS[3], "question": "What can I do by the sea?"}))
+    asked: list[str] = []
+
+    class Listening:
+        def clashes(self, facts, texts, stop: Event, question: str = "") -> list[list[float]]:
+            asked.append(question)
+            return [[0.5]]
+
+    assert by_judge(Listening())(pair) == 0.5
+    assert asked == ["What can I do by the sea?"]
 
 
 def test_a_text_may_stand_in_a_passage(tmp_path: Path) -> None:
@@ -238,7 +251,7 @@ def test_no_pairs(tmp_path: Path) -> None:
 
 def test_the_language_model_is_asked_yes_or_no() -> None:
     llm = ScriptedLLM(choices=[{"yes": 0.7, "no": 0.3}])
-    assert by_llm(llm)("I'm vegan.", "cheese") == 0.7
+    assert by_llm(llm)(Pair("I'm vegan.", "cheese", 1)) == 0.7
     assert llm.asked[0][-1].content == "Person: I'm vegan.\nText: cheese\nDoes it clash? yes or no"
 
 

@@ -32,7 +32,7 @@ class Named:
     threshold: float = 0.5
     texts: list[str] = field(default_factory=list)
 
-    def clashes(self, facts: Sequence[str], texts: Sequence[str], stop: Event) -> list[list[float]]:
+    def clashes(self, facts: Sequence[str], texts: Sequence[str], stop: Event, question: str = "") -> list[list[float]]:
         self.texts += texts
         return [[0.9 * ("peanut" in fact and "peanut" in text.lower()) for text in texts] for fact in facts]
 
@@ -107,7 +107,7 @@ class Together:
 
     threshold = 0.7
 
-    def clashes(self, facts: Sequence[str], texts: Sequence[str], stop: Event) -> list[list[float]]:
+    def clashes(self, facts: Sequence[str], texts: Sequence[str], stop: Event, question: str = "") -> list[list[float]]:
         return [[0.4 * ("oil" in text) + 0.5 * ("salt" in text) for text in texts] for _ in facts]
 
 

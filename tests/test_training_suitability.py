@@ -83,7 +83,7 @@ def taught() -> tuple[set[str], set[str]]:
 
 
 @pytest.mark.parametrize(
-    "name", ["suitability", "suitability_fresh", "suitability_second_fresh", "suitability_sentences_fresh"]
+    "name", ["suitability", *(f"suitability_{one}fresh" for one in ("", "second_", "sentences_", "asked_", "found_"))]
 )
 def test_no_fact_and_no_text_of_the_labelled_pairs_is_in_a_table(name: str):
     told, named = taught()

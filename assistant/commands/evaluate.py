@@ -255,7 +255,12 @@ def _support(name: str, knobs: Settings) -> SupportJudge:
 @command
 def evaluate_suitability(
     *,
-    pairs: Annotated[Path, Option(help="Pairs: a .jsonl[.gz] file of {fact, text, clash}.")],
+    pairs: Annotated[
+        Path,
+        Option(
+            help="Pairs: a .jsonl[.gz] file of {fact, text, clash} lines, some with the question that is replied to."
+        ),
+    ],
     judge: Annotated[
         str,
         Option(

@@ -245,6 +245,7 @@ def reader(  # noqa: PLR0913 - the training's knobs
     replies: Annotated[int, Option(min=0, help="Pairs with sentences as models reply.")] = 9_000,
     tellings: Annotated[int, Option(min=0, help="Pairs with sentences that offer nothing.")] = 9_000,
     times: Annotated[int, Option(min=1, help="How often each pair that was written one by one is learned.")] = 3,
+    asked: Annotated[int, Option(min=0, help="The same of those with a question.")] = 3,
     pairs: WeighedOn = None,
     things: Things = None,
     corpus: Corpora = None,
@@ -263,8 +264,8 @@ def reader(  # noqa: PLR0913 - the training's knobs
     knobs = options.load_settings()
     plan = Plan(_resolved(base, knobs), batch=batch, rate=rate, length=LENGTH, seed=seed, dropout=0.0, save_every=150,
                 rank=rank, adapter=str(adapter or ""))  # fmt: skip
-    summary = with_bar("Steps", train, into, plan, Lesson(tables, replies, tellings, times))
-    summary["blend"] = asdict(_weighed(into / MODEL, base if rank else "", knobs, development))
+    summary = with_bar("Steps", train, into, plan, Lesson(tables, replies, tellings, times, asked))
+    summary["blend"] = asdict(_weighed(into / MODEL, base if rank else "", knobs, development, asked=asked > 0))
     show(summary, options.as_json)
     say(f"The best model and its blend are in {into / MODEL}; pack it with `train pack`.", talk)
 
@@ -279,22 +280,23 @@ def weigh(
     pairs: WeighedOn = None,
     things: Things = None,
     corpus: Corpora = None,
+    asked: Annotated[bool, Option(help="Whether it has learned questions.")] = True,
     options: MeasurementOptions,
 ) -> None:
     """Weigh a reader of the suitability judge with the tags, without training it."""
-    blend = _weighed(model, base, options.load_settings(), _development(pairs, things, corpus))
+    blend = _weighed(model, base, options.load_settings(), _development(pairs, things, corpus), asked=asked)
     show(asdict(blend), options.as_json)
 
 
 Development = tuple[dict[str, list["Pair"]], list["Pair"]]
 
 
-def _weighed(model: Path, base: str, knobs: Settings, development: Development) -> Blend:
+def _weighed(model: Path, base: str, knobs: Settings, development: Development, *, asked: bool) -> Blend:
     from assistant.judges.suitability.knowledge import Knowledge  # noqa: PLC0415
     from assistant.training.suitability.reader import weigh  # noqa: PLC0415 - torch
 
     folder = Path(_resolved(base, knobs)) if base else None
-    return weigh(model, folder, Knowledge.load(SUITABILITY), embedder_of(knobs), *development)
+    return weigh(model, folder, Knowledge.load(SUITABILITY), embedder_of(knobs), *development, asked=asked)
 
 
 def _development(pairs: list[Path] | None, things: Path | None, corpus: list[Path] | None) -> Development:

@@ -1,7 +1,8 @@
 """Measures judges of suitability on labelled pairs of a fact and a text.
 
-One record: {"fact": "I can't swim.", "text": "Snorkelling off the beach", "clash": 1, "kind": "item"}; `kind` may be
-missing. In place of `text` a record may point into a passage of a corpus by `source`, `start` and `end`.
+One record: {"fact": "I can't swim.", "text": "Snorkelling off the beach", "clash": 1, "kind": "item", "question":
+"What can I do by the sea?"}; `kind` and `question` may be missing. In place of `text` a record may point into a passage
+of a corpus by `source`, `start` and `end`.
 """
 
 from __future__ import annotations
@@ -27,19 +28,20 @@ from assistant.protocols import LLM, SuitabilityJudge
 from assistant.types import Passage
 
 # Gives the probability that a fact and a text clash.
-Judge = Callable[[str, str], float]
+Judge = Callable[["Pair"], float]
 Text = Annotated[str, Field(pattern=r"\S")]
 _SHARES = ("precision", "recall", "false_alarms")
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A fact, a text, and whether the text offers what clashes with the fact."""
+    """A fact, a text, and whether the text offers what clashes with the fact; as a reply, where there is a question."""
 
     fact: Text
     text: Text
     clash: Literal[0, 1]
     kind: str = ""
+    question: str = ""
 
 
 def read_pairs(path: Path, corpora: Sequence[Path] = ()) -> list[Pair]:
@@ -61,14 +63,14 @@ def read_pairs(path: Path, corpora: Sequence[Path] = ()) -> list[Pair]:
 
 def by_judge(judge: SuitabilityJudge) -> Judge:
     """The probability by a trained judge."""
-    return lambda fact, text: judge.clashes([fact], [text], Event())[0][0]
+    return lambda pair: judge.clashes([pair.fact], [pair.text], Event(), pair.question)[0][0]
 
 
 def by_llm(llm: LLM) -> Judge:
     """The language model's probability of yes, with which the trained judge is compared."""
 
-    def judge(fact: str, text: str) -> float:
-        prompt = render("suitability", fact=fact, text=text)
+    def judge(pair: Pair) -> float:
+        prompt = render("suitability", fact=pair.fact, text=pair.text)
         return llm.choose([prompt], ("yes", "no"), Event())[0].probabilities["yes"]
 
     return judge
@@ -81,11 +83,11 @@ def measure(pairs: Sequence[Pair], judge: Judge, threshold: float) -> tuple[Summ
 
     `auc`, `precision` and `recall` are None where the pairs don't allow them: all clash, none does, none is said to.
     """
-    judge(pairs[0].fact, pairs[0].text)  # what is read first is slow
+    judge(pairs[0])  # what is read first is slow
     probabilities, times = [], []
     for pair in pairs:
         start = perf_counter()
-        probabilities.append(judge(pair.fact, pair.text))
+        probabilities.append(judge(pair))
         times.append((perf_counter() - start) * 1000)
 
     def told(indices: Sequence[int], *names: str) -> Summary:

@@ -61,6 +61,6 @@ class _Suitability:
     def threshold(self) -> float:
         return self.judged.threshold
 
-    def clashes(self, facts: Sequence[str], texts: Sequence[str], stop: Event) -> list[list[float]]:
+    def clashes(self, facts: Sequence[str], texts: Sequence[str], stop: Event, question: str = "") -> list[list[float]]:
         self.wait(stop)
-        return self.judged.clashes(facts, texts, stop)
+        return self.judged.clashes(facts, texts, stop, question)

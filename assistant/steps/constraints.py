@@ -27,7 +27,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         return
     texts = [quote(digest.text, span) for digest in turn.digests for span in sentences(digest.text)]
     try:
-        rows = judge.clashes(unused, texts, stop)
+        rows = judge.clashes(unused, texts, stop, turn.question)
     except SequiturError:
         yield turn
         return

@@ -38,7 +38,7 @@ def passages(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         yield turn
         return
     try:
-        sieve = _Sieve(parts.suitability, [fact.text for fact in turn.facts], stop)
+        sieve = _Sieve(parts.suitability, [fact.text for fact in turn.facts], turn.question, stop)
         cut = [(digest, *sieve.sift(digest.text)) for digest in turn.digests]
     except SequiturError as error:
         yield turn.with_event("suitability_failed", error)
@@ -54,7 +54,7 @@ def reply(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     if not turn.facts or answer is None or parts.suitability is None or stop.is_set():
         yield turn
         return
-    sieve = _Sieve(parts.suitability, [fact.text for fact in turn.facts], stop)
+    sieve = _Sieve(parts.suitability, [fact.text for fact in turn.facts], turn.question, stop)
     try:
         if answer.unknown:
             text, out = sieve.cut_off(turn.own_answer)
@@ -111,10 +111,11 @@ def _unjoined(item: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Sieve:
-    """Removes from texts what clashes with the facts."""
+    """Removes from texts what clashes with the facts, in reply to the question."""
 
     judge: SuitabilityJudge
     facts: Sequence[str]
+    question: str
     stop: Event
 
     def cut_off(self, text: str) -> tuple[str, list[LeftOut]]:
@@ -158,7 +159,7 @@ class _Sieve:
 
     def _clashing(self, texts: Sequence[str], *, at_least_one: bool = False) -> list[str]:
         """For each text the fact it clashes with, "" for none; with `at_least_one` the likeliest text always does."""
-        rows = self.judge.clashes(self.facts, texts, self.stop)
+        rows = self.judge.clashes(self.facts, texts, self.stop, self.question)
         worst = [max(range(len(self.facts)), key=lambda n: rows[n][column]) for column in range(len(texts))]
         likelihoods = [rows[n][column] for column, n in enumerate(worst)]
         threshold = min(self.judge.threshold, max(likelihoods)) if at_least_one and texts else self.judge.threshold

@@ -21,7 +21,7 @@ from assistant.judges.adapted import encoder
 from assistant.judges.json_file import JsonFile
 from assistant.judges.stand_ins import Instead, logged
 from assistant.judges.suitability.knowledge import SHIPPED, Knowledge
-from assistant.judges.suitability.reader import Reader
+from assistant.judges.suitability.reader import Reader, as_reply
 from assistant.judges.suitability.tags import ByTags
 from assistant.protocols import Embedder, Progress, SuitabilityJudge
 from assistant.settings import Settings
@@ -40,7 +40,8 @@ class Blend(JsonFile):
     """How tags and reader are weighed, and from which probability on the two together mean a clash.
 
     `reader` is the reader's share of the log-odds of sentences, `few` that of texts of few words, in [0, 1]; the tags,
-    which know things and don't read, have the rest.
+    which know things and don't read, have the rest. `questions` says whether the reader has learned what texts reply
+    to; one that hasn't is told no question.
     """
 
     AGAIN: ClassVar[str] = "get or train the judge again"
@@ -49,6 +50,7 @@ class Blend(JsonFile):
     few: float
     threshold: float
     chosen_on: str
+    questions: bool = False
 
     def __call__(self, text: str, evidence: tuple[float, float]) -> float:
         """The probability of a clash with the text, of the log-odds that tags and reader give."""
@@ -75,26 +77,30 @@ class Both:
         """From which on a pair counts as a clash; `blend.json` says on what it was chosen."""
         return self.blend.threshold
 
-    def clashes(self, facts: Sequence[str], texts: Sequence[str], stop: Event) -> list[list[float]]:
+    def clashes(self, facts: Sequence[str], texts: Sequence[str], stop: Event, question: str = "") -> list[list[float]]:
         """How surely each fact clashes with each text, in [0, 1]: a row a fact, a column a text.
 
         Of many facts those are read that most surely rule something out; the others clash with nothing, as do empty
-        facts and texts. When `stop` is set, what wasn't read yet has 0.
+        facts and texts. With a `question` the texts are read as replies to it. When `stop` is set, what wasn't read yet
+        has 0.
         """
         rows = [[0.0] * len(texts) for _ in facts]
-        for (n, place), found in self.evidence(facts, texts, stop).items():
+        for (n, place), found in self.evidence(facts, texts, stop, question).items():
             rows[n][place] = self.blend(texts[place], found)
         return rows
 
     def evidence(
-        self, facts: Sequence[str], texts: Sequence[str], stop: Event
+        self, facts: Sequence[str], texts: Sequence[str], stop: Event, question: str = ""
     ) -> dict[tuple[int, int], tuple[float, float]]:
         """The log-odds that tags and reader give to pairs, by the places of fact and text; of those that were read."""
+        question = question if self.blend.questions else ""
         told = [" ".join(fact.split()) for fact in facts]
         shown = [" ".join(text.split()) for text in texts]
         by_tags = self.tags.clashes(told, shown, stop)
         read = [n for n in self._first(told, stop) if told[n]]
-        pairs = {(n, place): (told[n], text) for n in read for place, text in enumerate(shown) if text}
+        pairs = {
+            (n, place): (told[n], as_reply(text, question)) for n in read for place, text in enumerate(shown) if text
+        }
         logits = self.reader.logits(list(pairs.values()), stop)
         return {
             place: (_evidence(by_tags[place[0]][place[1]]), logits[pair])

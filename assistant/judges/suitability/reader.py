@@ -9,12 +9,17 @@ from threading import Event
 from assistant.judges.cross_encoder import PairReader
 from assistant.judges.recent_results import RecentResults
 
-# Tokens read of fact and text together; both are mostly one sentence.
-LENGTH = 96
+# Tokens read of fact, question and text together; each is mostly one sentence.
+LENGTH = 128
 # Pairs read at once, and readings that are kept: the steps of a turn ask about the same pairs.
 BATCH, KEPT = 32, 4096
 
 Pair = tuple[str, str]
+
+
+def as_reply(text: str, question: str) -> str:
+    """What is read in a text's place where it is shown in reply to a question; the text itself without one."""
+    return f"Asked: {' '.join(question.split())} Told: {text}" if question else text
 
 
 class Reader:

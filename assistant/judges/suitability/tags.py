@@ -56,7 +56,13 @@ class ByTags:
         """From which on a pair counts as a clash; chosen on development data, see `judge.json`."""
         return self.knowledge.threshold
 
-    def clashes(self, facts: Sequence[str], texts: Sequence[str], stop: Event) -> list[list[float]]:
+    def clashes(
+        self,
+        facts: Sequence[str],
+        texts: Sequence[str],
+        stop: Event,
+        question: str = "",  # noqa: ARG002 - tags know things, whatever was asked
+    ) -> list[list[float]]:
         """How surely each fact clashes with each text, in [0, 1]: a row a fact, a column a text.
 
         A text is best one sentence, or the name of a thing. Empty facts and texts clash with nothing. When `stop` is

@@ -254,8 +254,9 @@ class OpenVino:
         plan.max_num_batched_tokens = PIECE
         plan.max_num_seqs = max(settings.slots, _LIKELIEST)
         plan.num_kv_blocks = -(-_room(settings) // _BLOCK) + settings.slots
-        # Keys and values in 8 bits, the engine's own choice, take longer to read than they save.
-        properties: dict[str, Any] = {"KV_CACHE_PRECISION": "f16"}
+        # Keys and values in 8 bits, the engine's own choice, take longer to read than they save. What it prepares for
+        # each length of a prompt's piece it would keep for thousands of them.
+        properties: dict[str, Any] = {"KV_CACHE_PRECISION": "f16", "CPU_RUNTIME_CACHE_CAPACITY": "32"}
         if self._precise:
             properties["INFERENCE_PRECISION_HINT"] = "f32"
         if settings.prompt_lookup_tokens:
