@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
+from random import Random
 from threading import Event
 
 import pytest
@@ -20,8 +22,9 @@ from assistant.judges.suitability.knowledge import SHIPPED
 from assistant.judges.suitability.tags import ByTags
 from assistant.protocols import Embedder, SuitabilityJudge
 from assistant.settings import Settings
+from assistant.training.suitability.questions import lend
 from assistant.training.suitability.reader import NOTHING_YET, fit
-from assistant.training.suitability.written import ASKED, WRITTEN, Written, written
+from assistant.training.suitability.written import ASKED, TELLING, WRITTEN, Written, written
 from tests.scripted import WORDS
 from tests.test_suitability import CLASHING, SUITING
 
@@ -233,6 +236,23 @@ def test_nothing_written_is_a_pair_to_measure_by() -> None:
 
 def plain(words: str) -> str:
     return words.lower().strip(" .")
+
+
+def test_pairs_without_a_question_are_lent_the_one_asked_for_what_is_most_like_them() -> None:
+    pairs = [Written("I'm vegan.", text, True, "item") for text in ["cheese toast", "a bike tour"] * 20]
+    pairs += [Written("I'm vegan.", "Cheese is made of milk.", False, TELLING)] * 20
+    replies = [
+        Written("I'm vegan.", "cheese toast with butter", True, "asked", "What can I eat?"),
+        Written("I'm lame.", "a bike tour by the sea", True, "asked", "What can I do?"),
+        Written("I'm vegan.", "cheese toast is old", False, "asked", "Where does cheese come from?"),
+    ]
+    lent = lend(pairs, replies, WORDS, Random(1))
+    assert {(one.text, one.question) for one in lent} == {
+        ("cheese toast", ""), ("cheese toast", "What can I eat?"),
+        ("a bike tour", ""), ("a bike tour", "What can I do?"),
+        ("Cheese is made of milk.", ""),
+    }  # fmt: skip
+    assert [replace(one, question="") for one in lent] == pairs
 
 
 TEXTS = ["clash", "rare clash", "rare", *["calm"] * 9]

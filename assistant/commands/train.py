@@ -264,7 +264,7 @@ def reader(  # noqa: PLR0913 - the training's knobs
     knobs = options.load_settings()
     plan = Plan(_resolved(base, knobs), batch=batch, rate=rate, length=LENGTH, seed=seed, dropout=0.0, save_every=150,
                 rank=rank, adapter=str(adapter or ""))  # fmt: skip
-    summary = with_bar("Steps", train, into, plan, Lesson(tables, replies, tellings, times, asked))
+    summary = with_bar("Steps", train, into, plan, Lesson(tables, replies, tellings, times, asked), embedder_of(knobs))
     summary["blend"] = asdict(_weighed(into / MODEL, base if rank else "", knobs, development, asked=asked > 0))
     show(summary, options.as_json)
     say(f"The best model and its blend are in {into / MODEL}; pack it with `train pack`.", talk)

@@ -12,6 +12,8 @@ from typing import Literal
 WRITTEN, ASKED = (Path(__file__).with_name(name) for name in ("written.jsonl", "asked.jsonl"))
 # One of so many facts is kept apart.
 APART = 6
+# The kind of texts that offer nothing by themselves, and may where somebody asks for something to have or do.
+TELLING = "telling"
 
 
 @dataclass(frozen=True, slots=True)
