@@ -28,8 +28,6 @@ _LAST = (" and ", " or ")
 # A longer last item likely includes the rest of the sentence, which can't be removed. Any longer one likely is a
 # clause: 99 of 100 items of lists taken apart by hand have no more words (tests/data/suitability_lists.jsonl).
 _LAST_ITEM, _ITEM = 5, 7
-# The fewest items of a list, whose last one is joined by a word.
-_LIST = 3
 
 
 def passages(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
@@ -141,12 +139,11 @@ class _Sieve:
     def _cut(self, sentence: str, fact: str) -> tuple[str, list[LeftOut]]:
         """What is kept of a sentence that clashes, and what is left out: of a list the items that clash, else all.
 
-        At least one item of a clashing list must clash: if none does by itself, the likeliest is left out. Where
-        nothing introduces the list, its first item may hold the beginning of the sentence, and all goes with it.
+        Where no item clashes by itself, the sentence does as a whole, or is no list. Where nothing introduces the list,
+        its first item may hold the beginning of the sentence, and all goes with it.
         """
         lead, items, stop = _listed(sentence)
-        is_list = len(items) >= _LIST and items[-1] != _unjoined(items[-1])
-        reasons = self._clashing(items, at_least_one=is_list) if len(items) > 1 else []
+        reasons = self._clashing(items) if len(items) > 1 else []
         kept = [item for item, reason in zip(items, reasons, strict=False) if not reason]
         removed = [item for item, reason in zip(items, reasons, strict=False) if reason]
         loses_more = any(len(_unjoined(one).split()) > (_LAST_ITEM if one == items[-1] else _ITEM) for one in removed)
@@ -157,10 +154,10 @@ class _Sieve:
         left_out = [LeftOut(_unjoined(item), reason) for item, reason in zip(items, reasons, strict=True) if reason]
         return text[:1].upper() + text[1:], left_out
 
-    def _clashing(self, texts: Sequence[str], *, at_least_one: bool = False) -> list[str]:
-        """For each text the fact it clashes with, "" for none; with `at_least_one` the likeliest text always does."""
+    def _clashing(self, texts: Sequence[str]) -> list[str]:
+        """For each text the fact it clashes with, "" for none."""
         rows = self.judge.clashes(self.facts, texts, self.stop, self.question)
         worst = [max(range(len(self.facts)), key=lambda n: rows[n][column]) for column in range(len(texts))]
         likelihoods = [rows[n][column] for column, n in enumerate(worst)]
-        threshold = min(self.judge.threshold, max(likelihoods)) if at_least_one and texts else self.judge.threshold
-        return [self.facts[n] if likely >= threshold else "" for n, likely in zip(worst, likelihoods, strict=True)]
+        sure = self.judge.threshold
+        return [self.facts[n] if likely >= sure else "" for n, likely in zip(worst, likelihoods, strict=True)]
