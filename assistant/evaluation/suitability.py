@@ -67,7 +67,7 @@ def by_judge(judge: SuitabilityJudge) -> Judge:
 
 
 def by_llm(llm: LLM) -> Judge:
-    """The language model's probability of yes, with which the trained judge is compared."""
+    """The language model's probability of yes, with which the trained judge is compared; it isn't told questions."""
 
     def judge(pair: Pair) -> float:
         prompt = render("suitability", fact=pair.fact, text=pair.text)
