@@ -121,7 +121,7 @@ def _context(browser: Browser, **options: Any) -> Iterator[BrowserContext]:
 def context(desktop: BrowserContext, site: Site) -> Iterator[BrowserContext]:
     """A browser that knows nothing yet but the scripts and styles that every test loads."""
     yield desktop
-    _forget(desktop)
+    forget(desktop)
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ def page(context: BrowserContext, site: Site) -> Page:
 @pytest.fixture
 def phone(handheld: BrowserContext, site: Site) -> Iterator[Page]:
     yield _opened_again(handheld, site)
-    _forget(handheld)
+    forget(handheld)
 
 
 def _opened_again(context: BrowserContext, site: Site) -> Page:
@@ -140,7 +140,7 @@ def _opened_again(context: BrowserContext, site: Site) -> Page:
     return _shown(context.pages[0], site) if context.pages else opened(context, site)
 
 
-def _forget(context: BrowserContext) -> None:
+def forget(context: BrowserContext) -> None:
     """Leaves one empty tab at most, as a browser has it that was never used."""
     context.set_offline(False)
     context.clear_permissions()

@@ -16,7 +16,7 @@ from assistant.store.database import connect
 from assistant.store.users import Logins
 from assistant.web.security import NOTHING, POLICY
 from assistant.web.server import serve
-from tests.browser.conftest import WAIT, Site, filled, opened, quiet, tab
+from tests.browser.conftest import WAIT, Site, filled, forget, opened, quiet, tab
 from tests.browser.fake import HOSTILE, Loaded, Script, house
 
 PASSWORDS = {"ann": "oats ann tea", "bob": "oats bob tea", "me": "oats mine tea"}
@@ -168,22 +168,34 @@ def shared(guarded: Site) -> Site:
     return guarded
 
 
-@pytest.fixture
-def login(browser: Browser) -> Iterator[Callable[..., Page]]:
-    """Logs users in, each in a browser of their own."""
+@pytest.fixture(scope="module")
+def browsers(browser: Browser) -> Iterator[list[BrowserContext]]:
+    """As many as a test needed at once. They are used again: Chromium now and then never ends one that still loads."""
     contexts: list[BrowserContext] = []
+    yield contexts
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
+def login(browser: Browser, browsers: list[BrowserContext]) -> Iterator[Callable[..., Page]]:
+    """Logs users in, each in a browser of their own that knows nothing of anyone."""
+    used = 0
 
     def logs_in(site: Site, name: str, password: str = "") -> Page:
-        contexts.append(browser.new_context())
-        contexts[-1].set_default_timeout(WAIT)
-        page = contexts[-1].new_page()
+        nonlocal used
+        if used == len(browsers):
+            browsers.append(browser.new_context())
+            browsers[-1].set_default_timeout(WAIT)
+        context, used = browsers[used], used + 1
+        page = context.pages[0] if context.pages else context.new_page()
         page.goto(site.url)
         enter(page, name, password or PASSWORDS[name])
         return page
 
     yield logs_in
-    for context in contexts:
-        context.close()
+    for context in browsers[:used]:
+        forget(context)
 
 
 def enter(page: Page, name: str, password: str) -> None:
