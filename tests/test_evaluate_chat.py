@@ -59,6 +59,7 @@ def test_gold_answers_and_what_they_rest_on_are_counted(questions: Path, parts: 
     task, run = ran(questions, tmp_path / "out", parts, replies, [YES, YES])
     row = run.rows["q1"]
     assert (row["held"], row["cited"], row["right_source"], row["fallback"]) == (True, True, True, False)
+    assert [(one["n"], one["sentence"]) for one in row["citations"]] == [(1, "Lentils hold iron.")]
     found = shares(task.summarise(run.rows))
     assert found["gold answer in the reply"] == found["gold answer in a reply that is cited"] == 1
     assert found["unanswerable: cited all the same"] == 1

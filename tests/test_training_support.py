@@ -28,8 +28,8 @@ from assistant.training.support.entailment import read_entailment
 from assistant.training.support.pairs import FALSE, PARTLY, TRUE, Material, fold, make, measured, near_misses, read
 from assistant.training.support.spans import read_spans
 from assistant.training.support.statements import statement
-from assistant.training.support.train import fit, shortcut, train
-from assistant.training.support.written import pairs, written
+from assistant.training.support.train import Lesson, fit, shortcut, train
+from assistant.training.support.written import Written, pairs, written
 from assistant.training.trainer import Labelled, Plan
 from assistant.types import Claim, Passage
 from tests.scripted import FixedRetriever
@@ -259,6 +259,24 @@ def test_written_claims_are_there_in_all_labels_and_in_one_split_each() -> None:
     assert found == pairs(train, 0)
 
 
+def test_a_written_reply_that_tells_something_else_does_not_answer_even_beside_itself() -> None:
+    ferry = Written(
+        "Ferry",
+        "Bicycles travel free from nine. Dogs pay two euros.",
+        (
+            ("not", "What do dogs pay?", "Bicycles travel free from nine.", "beside"),
+            ("not", "What do dogs pay?", "Dogs pay nine euros a trip.", "swapped"),
+            ("supported", "What do dogs pay?", "Two euros.", "short"),
+            ("not", "When are bicycles paid for?", "They are never free from nine.", "echo"),
+        ),
+    )
+    beside = {one.first: one.label for one in pairs([ferry, ferry], 0) if one.second != ferry.titled}
+    assert beside == {
+        "What do dogs pay? Bicycles travel free from nine.": FALSE,
+        "What do dogs pay? Dogs pay nine euros a trip.": TRUE,
+    }
+
+
 def test_near_misses_take_the_answer_of_the_most_alike_question(data: Path) -> None:
     rows = near_misses(read(data, "test"), 0)
     wrong = [row for row in rows if row["label"] == "not_supported"]
@@ -453,4 +471,4 @@ def test_kept_pairs_that_are_not_these_are_told(data: Path, tmp_path: Path, chan
     text = "{" if change == "broken" else json.dumps({"seed": 9, "train": [], "dev": []})
     (tmp_path / "pairs.json").write_text(text)
     with pytest.raises(DataError, match="is broken; remove it" if change == "broken" else "with the seed 9, not 0"):
-        train(tmp_path, Plan(""), data, 100, silent)
+        train(tmp_path, Plan(""), data, Lesson(100), silent)

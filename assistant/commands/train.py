@@ -339,18 +339,22 @@ def support(  # noqa: PLR0913 - the training's knobs
         Option(help="Pairs labelled by hand: the threshold is chosen on their split 'dev', too."),
     ] = None,
     rank: Rank = 0,
+    adapter: Adapter = None,
+    own: Annotated[float, Option(min=0, max=1, help="The share of those that were written for it, at most.")] = 1 / 3,
+    times: Annotated[int, Option(min=1, help="How often each of these is learned.")] = 3,
     seed: Seed = 0,
     options: MeasurementOptions,
 ) -> None:
     """Train the support judge on pairs made from question sets, by a recipe; pack it with `train pack`."""
     from assistant.training.loop import MODEL  # noqa: PLC0415 - torch
-    from assistant.training.support.train import hold_out, train  # noqa: PLC0415 - torch
+    from assistant.training.support.train import Lesson, hold_out, train  # noqa: PLC0415 - torch
     from assistant.training.trainer import Plan  # noqa: PLC0415 - torch
 
     folder = _resolved(base, options.load_settings())
-    plan = Plan(folder, batch=batch, rate=rate, length=length, seed=seed, dropout=0.0, save_every=200, rank=rank)
+    plan = Plan(folder, batch=batch, rate=rate, length=length, seed=seed, dropout=0.0, save_every=200, rank=rank,
+                adapter=str(adapter or ""))  # fmt: skip
     with bar("Steps") as progress:
-        summary = train(into, plan, data, pairs, progress, hand)
+        summary = train(into, plan, data, Lesson(pairs, own, times), progress, hand)
     misses = hold_out(into, data, seed)
     show({**summary, "near_misses": str(misses)}, options.as_json, summary)
     talk.print(f"The best model is {into / MODEL}; measure it with `evaluate support --judge`, as on {misses}.")

@@ -5,6 +5,7 @@ what a reply rests on: cited passages, or the model's own knowledge. One row:
 
     {"id": "q1", "question": "...", "reply": "It lies in ... [1]", "gold": ["..."], "unanswerable": false,
      "gold_found": true, "confidence": 0.83, "held": true, "cited": true, "right_source": true, "own": false,
+     "citations": [{"n": 1, "passage_id": "...", "sentence": "It lies in ...", "quote": "..."}],
      "looked_again": true, "set_aside": false, "fallback": false, "quoted": false,
      "prompt_tokens": 790, "completion_tokens": 61, "seconds": 8.2}
 """
@@ -122,6 +123,10 @@ def row_of(question: Question, turn: Turn) -> Row:
         "cited": bool(turn.citations),
         "right_source": any(citation.passage_id in question.gold for citation in turn.citations),
         "own": own,
+        "citations": [
+            {"n": one.n, "passage_id": one.passage_id, "sentence": one.sentence, "quote": one.quote}
+            for one in turn.citations
+        ],
         "looked_again": "addresses" in turn.timings,
         "set_aside": turn.has_event("set_aside"),
         "fallback": "fallback" in turn.timings,

@@ -6,7 +6,7 @@ import itertools
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -35,22 +35,33 @@ SPANS = Path("wice", "non_supported_tokens_train.jsonl.gz")
 # Development pairs that stages of the training are compared by, and those that the curve is fitted on.
 WATCHED, FITTED = 500, 2000
 _STEPS = 200
-# How often each pair that was written by hand is learned.
-TIMES = 3
-# The share of all pairs that those written by hand are at most, and entailment sets.
-OWN, ENTAILED = 1 / 3, 0.15
+# The share of all pairs that those of entailment sets are at most.
+ENTAILED = 0.15
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """What is learned: so many pairs in all, of which those written for it are a share of `own` at most.
+
+    Each of these is learned so many `times`; all others once.
+    """
+
+    count: int
+    own: float = 1 / 3
+    times: int = 3
 
 
 def train(
-    folder: Path, plan: Plan, data: Path, count: int, progress: Progress, hand: Path | None = None
+    folder: Path, plan: Plan, data: Path, lesson: Lesson, progress: Progress, hand: Path | None = None
 ) -> dict[str, Any]:
     """Train in the folder, and write the curve beside the best model; what it came to.
 
     `hand` holds pairs labelled by hand, as `evaluate support` reads them: the threshold is chosen on their split "dev"
     as well.
 
-    Pairs that were written for it are up to a third of all, those of entailment sets, where the data has such, up to
-    15 %; the others are the recipe's. A base that is larger learns low-rank changes to it (`plan.rank`).
+    Besides the pairs that were written for it, those of entailment sets, where the data has such, are up to 15 %; the
+    others are the recipe's. A base that is larger learns low-rank changes to it (`plan.rank`, `plan.adapter`). The
+    best model is told by development pairs of both, half of each.
 
     Raises:
         DataError: the folder or the data can't be used, or the folder holds a training by another plan.
@@ -58,19 +69,20 @@ def train(
     """
 
     def make_pairs() -> dict[str, list[Labelled]]:
-        return {
-            "train": _enough(read(data, "train"), plan.seed, count), "dev": make(read(data, "dev"), plan.seed + 1)
-        }  # fmt: skip
+        train = _enough(read(data, "train"), plan.seed, lesson.count)
+        return {"train": train, "dev": make(read(data, "dev"), plan.seed + 1)}
 
-    made, own = kept(folder, plan.seed, make_pairs), TIMES * whole(written_pairs(written("train"), plan.seed), plan)
-    own = sample(own, min(len(own), int(count * OWN)), plan.seed)
+    made, count = kept(folder, plan.seed, make_pairs), lesson.count
+    own = lesson.times * whole(written_pairs(written("train"), plan.seed), plan)
+    own = sample(own, min(len(own), int(count * lesson.own)), plan.seed)
     entailed = whole(read_entailment(data / ENTAILMENT, plan.seed), plan)
     own += sample(entailed, min(len(entailed), int(count * ENTAILED)), plan.seed)
     pairs = own + sample(whole(made["train"], plan), count - len(own), plan.seed)
     dev = sample(made["dev"], FITTED, plan.seed)
-    watched = [Labelled(one.first, one.second, float(one.label == TRUE)) for one in whole(dev, plan)[:WATCHED]]
+    watched = [*whole(dev, plan)[:WATCHED], *whole(written_pairs(written("dev"), plan.seed), plan)[:WATCHED]]
+    watched = [replace(one, label=float(one.label == TRUE)) for one in watched]
     stages = PairTrainer(folder, plan, pairs, watched).run(progress)
-    base = Path(plan.base) if plan.rank else None
+    base = Path(plan.base) if plan.rank or plan.adapter else None
     curve = fit_in(folder / MODEL, dev, plan.seed, _chosen_on(data, hand, plan.seed), base)
     return {
         "pairs": len(pairs),

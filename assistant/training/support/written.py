@@ -23,6 +23,11 @@ from assistant.training.trainer import Labelled
 
 PATH = Path(__file__).with_name("written.jsonl")
 _LABELS = {"supported": TRUE, "partly": PARTLY, "not": FALSE}
+# Whether a reply would answer if it were the passage itself: one that tells something else than was asked wouldn't, one
+# that is made up would. Of other kinds it depends.
+_ALONE = dict.fromkeys(("paraphrase", "inferred", "quoted", "swapped", "invented"), TRUE) | {"beside": FALSE}
+# Words of a reply that can stand for a passage.
+_SENTENCE = 5
 # The labels as pairs for measuring have them.
 NAMES: dict[str, Label] = {"supported": "supported", "partly": "partially_supported", "not": "not_supported"}
 
@@ -52,7 +57,10 @@ def written(split: Split) -> list[Written]:
 
 
 def pairs(passages: list[Written], seed: int) -> list[Labelled]:
-    """Each claim beside its passage, and each question that has a true reply beside it and beside another passage."""
+    """Each claim beside its passage, whole replies beside themselves, and questions beside passages.
+
+    Of a question that has a true reply, its passage answers it, and another passage doesn't.
+    """
     chance = Random(seed)  # noqa: S311 - an experiment, not a secret
     return list(dict.fromkeys(pair for one in passages for pair in _pairs(one, passages, chance)))
 
@@ -60,6 +68,9 @@ def pairs(passages: list[Written], seed: int) -> list[Labelled]:
 def _pairs(one: Written, passages: list[Written], chance: Random) -> Iterator[Labelled]:
     for label, question, claim, _ in one.claims:
         yield Labelled(claimed(claim, question), one.titled, _LABELS[label])
+    for _, question, claim, kind in one.claims:
+        if question and kind in _ALONE and len(claim.split()) >= _SENTENCE:
+            yield Labelled(claimed(claim, question), f"{one.title}: {claim}", _ALONE[kind])
     for question in dict.fromkeys(asked for label, asked, _, _ in one.claims if asked and label == "supported"):
         yield Labelled(claimed("", question), one.titled, TRUE)
         yield Labelled(claimed("", question), chance.choice(passages).titled, FALSE)
