@@ -192,8 +192,8 @@ def test_the_models_own_knowledge_is_sifted_too(parts: Parts) -> None:
     assert (guess.own_answer, [one.text for one in guess.left_out]) == ("Eat apples.", ["Eat peanuts."])
     listed = replace(turn, answer=unbacked("Eat apples. Buy pears, peanuts, and plums. These are cheap."))
     [shorter] = suitability.reply(listed, own, Event())
-    assert shorter.answer == unbacked("Eat apples. Buy pears, and plums.")
-    assert [one.text for one in shorter.left_out] == ["peanuts"]
+    assert shorter.answer == unbacked("Eat apples.")
+    assert [one.text for one in shorter.left_out] == ["Buy pears, peanuts, and plums."]
     [nothing] = suitability.reply(replace(turn, answer=Answer("Eat peanuts.", origin="model")), own, Event())
     assert nothing.answer == fixed("unsuited")
 

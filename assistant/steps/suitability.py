@@ -2,7 +2,7 @@
 
 First it is removed from the text that the model reads, since a small model copies whatever its passages list, and then
 from the reply. Of a list only the clashing items are left out, of any other text the whole sentence. What the model
-says by itself ends with the first sentence that clashes, since what follows goes on from it ("These dishes are
+says by itself ends before the first sentence that clashes, since what follows goes on from it ("These dishes are
 quick"). The person is told what was left out because of which fact.
 """
 
@@ -117,12 +117,11 @@ class _Sieve:
     stop: Event
 
     def cut_off(self, text: str) -> tuple[str, list[LeftOut]]:
-        """The text up to the first sentence that clashes, of which only a list's other items stay; what was left out."""
+        """The text up to the first sentence that clashes, and that sentence as what was left out."""
         spans = sentences(text)
         for span, fact in zip(spans, self._clashing([quote(text, span) for span in spans]), strict=True):
             if fact:
-                kept, out = self._cut(quote(text, span), fact)
-                return f"{text[: span.start]}{kept}".strip(), out
+                return text[: span.start].strip(), [LeftOut(quote(text, span), fact)]
         return text, []
 
     def sift(self, text: str) -> tuple[str, list[LeftOut]]:
