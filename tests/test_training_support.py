@@ -427,6 +427,24 @@ def test_a_larger_judge_learns_what_is_added_to_its_base(data: Path, tiny_mpnet:
     assert 0 < said < 1
 
 
+def test_a_judge_learns_on_with_a_share_of_what_was_written(data: Path, tiny_mpnet: Path, tmp_path: Path) -> None:
+    first, more = tmp_path / "first", tmp_path / "more"
+    usual = ["train", "support", "--data", data, "--base", tiny_mpnet, "--pairs", "100", "--length", "48", "--json"]
+    shares = []
+    for given in (
+        ["--out", first, "--rank", "2", "--own", "0"],
+        ["--out", more, "--adapter", first / "model", "--own", "0.5", "--times", "2"],
+    ):
+        result = CliRunner().invoke(app, [*map(str, [*usual, *given])])
+        assert result.exit_code == 0, result.output
+        summary = json.loads(result.stdout)
+        shares.append((summary["pairs"], summary["written for it"]))
+    assert shares == [(100, 0), (100, 50)]
+    before, learned = (load_file(folder / "model" / WEIGHTS) for folder in (first, more))
+    assert before.keys() == learned.keys()
+    assert any(not np.array_equal(value, before[name]) for name, value in learned.items())
+
+
 @pytest.mark.lucene
 def test_a_reranker_learns_on_from_a_judge_and_is_packed(data: Path, tiny_mpnet: Path, tmp_path: Path) -> None:
     support, ranks, small = (tmp_path / name for name in ("support", "ranks", "small"))

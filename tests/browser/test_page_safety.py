@@ -170,7 +170,7 @@ def shared(guarded: Site) -> Site:
 
 @pytest.fixture(scope="module")
 def browsers(browser: Browser) -> Iterator[list[BrowserContext]]:
-    """As many as a test needed at once. They are used again: Chromium now and then never ends one that still loads."""
+    """As many as a test needed at once. They are used again: ending one after each test hung once, for ten minutes."""
     contexts: list[BrowserContext] = []
     yield contexts
     for context in contexts:

@@ -32,7 +32,8 @@ from assistant.types import Claim, Passage
 
 PAIRS, MISSES = "pairs.json", "near_misses.jsonl"
 SPANS = Path("wice", "non_supported_tokens_train.jsonl.gz")
-# Development pairs that stages of the training are compared by, and those that the curve is fitted on.
+# Development pairs that stages of the training are compared by, at most so many of the recipe and so many of those that
+# were written for it, and pairs of the recipe that the curve is fitted on.
 WATCHED, FITTED = 500, 2000
 _STEPS = 200
 # The share of all pairs that those of entailment sets are at most.
@@ -61,7 +62,7 @@ def train(
 
     Besides the pairs that were written for it, those of entailment sets, where the data has such, are up to 15 %; the
     others are the recipe's. A base that is larger learns low-rank changes to it (`plan.rank`, `plan.adapter`). The
-    best model is told by development pairs of both, half of each.
+    best model is told by development pairs of the recipe and of those written for it.
 
     Raises:
         DataError: the folder or the data can't be used, or the folder holds a training by another plan.
@@ -69,23 +70,26 @@ def train(
     """
 
     def make_pairs() -> dict[str, list[Labelled]]:
-        train = _enough(read(data, "train"), plan.seed, lesson.count)
-        return {"train": train, "dev": make(read(data, "dev"), plan.seed + 1)}
+        learned = _enough(read(data, "train"), plan.seed, lesson.count)
+        return {"train": learned, "dev": make(read(data, "dev"), plan.seed + 1)}
 
     made, count = kept(folder, plan.seed, make_pairs), lesson.count
     own = lesson.times * whole(written_pairs(written("train"), plan.seed), plan)
     own = sample(own, min(len(own), int(count * lesson.own)), plan.seed)
     entailed = whole(read_entailment(data / ENTAILMENT, plan.seed), plan)
-    own += sample(entailed, min(len(entailed), int(count * ENTAILED)), plan.seed)
-    pairs = own + sample(whole(made["train"], plan), count - len(own), plan.seed)
+    entailed = sample(entailed, min(len(entailed), int(count * ENTAILED)), plan.seed)
+    others = sample(whole(made["train"], plan), count - len(own) - len(entailed), plan.seed)
+    pairs = own + entailed + others
     dev = sample(made["dev"], FITTED, plan.seed)
-    watched = [*whole(dev, plan)[:WATCHED], *whole(written_pairs(written("dev"), plan.seed), plan)[:WATCHED]]
+    own_dev = whole(written_pairs(written("dev"), plan.seed), plan)
+    watched = whole(dev, plan)[:WATCHED] + sample(own_dev, min(len(own_dev), WATCHED), plan.seed)
     watched = [replace(one, label=float(one.label == TRUE)) for one in watched]
     stages = PairTrainer(folder, plan, pairs, watched).run(progress)
     base = Path(plan.base) if plan.rank or plan.adapter else None
     curve = fit_in(folder / MODEL, dev, plan.seed, _chosen_on(data, hand, plan.seed), base)
     return {
         "pairs": len(pairs),
+        "written for it": len(own),
         "stages": [asdict(stage) for stage in stages],
         "curve": asdict(curve),
         "auc of claims alone": shortcut(pairs, dev),
