@@ -87,7 +87,8 @@ class Completion:
 
     `finish` is "repeated" where the text repeated itself and was cut; tokens and `logprobs` still count what was cut
     off. Engines that know how far they have read the prompt say so before there is any text: `read` of `prompt_tokens`
-    tokens. `read` is 0 again as soon as something is written.
+    tokens. `read` is 0 again as soon as something is written. `cached` tokens of the prompt were not read anew, since
+    the engine had them from earlier prompts, where it says so.
     """
 
     text: str
@@ -96,14 +97,16 @@ class Completion:
     logprobs: tuple[float, ...] = ()
     finish: Literal["", "stop", "length", "repeated", "cancelled"] = ""
     read: int = 0
+    cached: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The probability of each of a few words as the reply to a prompt; they sum to 1."""
+    """The probability of each of a few words as the reply to a prompt; they sum to 1. `cached` as in `Completion`."""
 
     probabilities: Mapping[str, float]
     prompt_tokens: int = 0
+    cached: int = 0
 
 
 # --- what a turn is made of --------------------------------------------------------------------------------------
@@ -440,16 +443,20 @@ def _with_code(stored: object) -> object:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Tokens read and written by the language model."""
+    """Tokens read and written by the language model; `cached` of those read it had from earlier prompts.
+
+    An engine that doesn't tell what it had counts as one that had nothing.
+    """
 
     prompt: int = 0
     completion: int = 0
+    cached: int = 0
 
     def __add__(self, other: Tokens) -> Tokens:
-        return Tokens(self.prompt + other.prompt, self.completion + other.completion)
+        return Tokens(self.prompt + other.prompt, self.completion + other.completion, self.cached + other.cached)
 
     def __sub__(self, other: Tokens) -> Tokens:
-        return Tokens(self.prompt - other.prompt, self.completion - other.completion)
+        return Tokens(self.prompt - other.prompt, self.completion - other.completion, self.cached - other.cached)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from benchmarks.attacks import attacks
+from benchmarks.convert import convert
 from benchmarks.documents import documents
 from benchmarks.faults import faults
 from benchmarks.gpu import gpu
@@ -30,7 +31,7 @@ def _group() -> None:
 
 
 for command in (
-    retrieval, strategies, turn, llm, gpu, relevance, memory, documents, tables, scale, attacks, faults, injections,
-    load, workers, peers,
+    retrieval, strategies, turn, llm, convert, gpu, relevance, memory, documents, tables, scale, attacks, faults,
+    injections, load, workers, peers,
 ):  # fmt: skip
     app.command()(command)

@@ -269,7 +269,12 @@ def _steps(rows: Sequence[dict[str, Any]]) -> Summary:
     for step in dict.fromkeys(step for row in rows for step in row["steps"]):
         seconds = median([row["steps"].get(step, 0.0) for row in rows])
         tokens = [row["tokens"].get(step, {}) for row in rows]
-        read, written = (sum(one.get(kind, 0) for one in tokens) for kind in ("prompt", "completion"))
+        read, cached, written = (sum(one.get(kind, 0) for one in tokens) for kind in ("prompt", "cached", "completion"))
         if seconds >= _NOTHING or read:
-            told[step] = {"seconds": seconds, "tokens read, in all": read, "written, in all": written}
+            told[step] = {
+                "seconds": seconds,
+                "tokens of prompts, in all": read,
+                "of these had before": cached,
+                "written, in all": written,
+            }
     return told

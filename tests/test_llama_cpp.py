@@ -242,3 +242,14 @@ def test_each_request_has_the_whole_context_whatever_the_slots(small: LlamaCpp) 
     completions = small.complete([ask("word " * 430 + str(n)) for n in range(4)], Options(8), Event())
     assert all(completion.prompt_tokens > 430 for completion in completions)
     assert all(completion.completion_tokens for completion in completions)
+
+
+@pytest.mark.model
+def test_it_tells_how_much_of_a_prompt_it_had_from_an_earlier_one(small: LlamaCpp) -> None:
+    shared = "It was a dark and stormy night in the harbour. " * 20
+    (first,) = small.complete([ask(shared + "Who came?")], Options(2), Event())
+    (second,) = small.complete([ask(shared + "Who left?")], Options(2), Event())
+    (choice,) = small.choose([ask(shared + "Was it dark?")], ("Yes", "No"), Event())
+    assert first.cached < first.prompt_tokens // 2
+    assert second.prompt_tokens - 20 < second.cached < second.prompt_tokens
+    assert choice.prompt_tokens - 20 < choice.cached < choice.prompt_tokens

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -229,6 +230,21 @@ def test_a_converted_model_that_is_cut_short_is_made_again(
     assert (copy / name).read_bytes() == whole
 
 
+def test_a_model_that_another_version_converted_is_left_alone(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds = list[str]()
+
+    def once(_path: Path, kind: str, *_: object) -> Path:
+        kinds.append(kind)
+        return made
+
+    monkeypatch.setattr(openvino_model, "converted_once", once)
+    folder_of(made, made.parent)
+    monkeypatch.setattr(openvino_model, "version", lambda _: "2099.1.0")
+    folder_of(made, made.parent)
+    assert "2099.1.0" in kinds[1]
+    assert kinds[0] != kinds[1]
+
+
 def test_of_two_processes_at_once_one_makes_it_and_the_other_waits(two_at_once: list[Told]) -> None:
     one, other = two_at_once
     assert one.folder == other.folder
@@ -254,6 +270,21 @@ class TestWhatCanNotBeConverted:
         with pytest.raises(ModelError, match=r"takes 0\.2 GiB on the disk of .* make room, or set llm\.backend"):
             folder_of(smollm_path, tmp_path)
 
+    def test_a_disk_that_is_full_before_all_is_written(self, smollm_path: Path, tmp_path: Path) -> None:
+        """Files that may not grow beyond 60 MB stand for it: the library's own writing fails in the middle."""
+        code = (
+            "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (60_000_000, 60_000_000))\n"
+            "import sys; from pathlib import Path; from assistant.errors import ModelError\n"
+            "from assistant.llm.engines.openvino_model import converted; from assistant.settings import Settings\n"
+            "try: converted(Path(sys.argv[1]), Settings(data_dir=Path(sys.argv[2]), hub=False), lambda *_: None)\n"
+            "except ModelError as error: print(error)\n"
+        )
+        command = [sys.executable, "-c", code, str(smollm_path), str(tmp_path)]
+        root = Path(__file__).parents[1]
+        done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=120, check=True)
+        assert re.search(r"can't be converted for OpenVINO .*; see that disk and memory have room, or set", done.stdout)
+        assert not list(tmp_path.rglob("*.bin"))
+
     def test_a_full_memory(self, smollm_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=1 << 28))
         with pytest.raises(ModelError, match=r"takes 1\.6 GiB of free memory and 0\.2 GiB are free; close other"):
@@ -267,7 +298,7 @@ class TestWhatCanNotBeConverted:
     def test_a_file_that_ends_within_its_weights(self, smollm_path: Path, tmp_path: Path) -> None:
         half = tmp_path / "half.gguf"
         half.write_bytes(smollm_path.read_bytes()[: 60 << 20])
-        with pytest.raises(ModelError, match=r"half\.gguf can't be converted for OpenVINO .*; set llm\.backend"):
+        with pytest.raises(ModelError, match=r"half\.gguf can't be converted for OpenVINO .*, or set llm\.backend"):
             folder_of(half, tmp_path)
 
 

@@ -43,7 +43,10 @@ class Meter(Wrapper):
         """As the model does it. A choice writes one token."""
         since = perf_counter()
         choices = self._llm.choose(batch, words, stop)
-        self._add(sum((Tokens(choice.prompt_tokens, 1) for choice in choices), Tokens()), perf_counter() - since)
+        self._add(
+            sum((Tokens(choice.prompt_tokens, 1, choice.cached) for choice in choices), Tokens()),
+            perf_counter() - since,
+        )
         return choices
 
     def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:
@@ -61,4 +64,4 @@ class Meter(Wrapper):
 
 
 def _tokens(completion: Completion) -> Tokens:
-    return Tokens(completion.prompt_tokens, completion.completion_tokens)
+    return Tokens(completion.prompt_tokens, completion.completion_tokens, completion.cached)

@@ -11,6 +11,7 @@ import os
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from http.client import HTTPConnection
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -137,8 +138,9 @@ class LlamaCpp:
         self._server = None
 
     def _choice(self, prompt: list[int], words: dict[str, list[int]], stop: Event, owner: object) -> Choice:
-        chunks = self._start(prompt, logit_bias.request(words), stop, owner)
-        return logit_bias.choice([piece for chunk in chunks for piece in _pieces(chunk)], words, len(prompt))
+        chunks = list(self._start(prompt, logit_bias.request(words), stop, owner))
+        choice = logit_bias.choice([piece for chunk in chunks for piece in _pieces(chunk)], words, len(prompt))
+        return replace(choice, cached=max((_cached(chunk) for chunk in chunks), default=0))
 
     def _first_tokens(self, words: tuple[str, ...]) -> dict[str, list[int]]:
         if words not in self._words:
@@ -302,7 +304,7 @@ def _completions(job: _Job) -> Iterator[Completion]:
         if now.finish or choices[0].get("text"):
             yield now
     if not now.finish:
-        yield Completion(now.text, now.prompt_tokens, now.completion_tokens, now.logprobs, "cancelled")
+        yield replace(now, finish="cancelled")
 
 
 def _grown(now: Completion, choice: Chunk, timings: Chunk, pieces: list[Chunk]) -> Completion:
@@ -313,6 +315,7 @@ def _grown(now: Completion, choice: Chunk, timings: Chunk, pieces: list[Chunk]) 
         timings.get("predicted_n", now.completion_tokens),
         now.logprobs + tuple(piece["logprob"] for piece in pieces),
         choice.get("finish_reason") or "",
+        cached=timings.get("cache_n", now.cached),
     )
 
 
@@ -321,6 +324,11 @@ def _last(job: _Job) -> Completion:
     for completion in _completions(job):  # noqa: B007 - only the last one is wanted
         pass
     return completion
+
+
+def _cached(chunk: Chunk) -> int:
+    cached: int = chunk.get("timings", {}).get("cache_n", 0)
+    return cached
 
 
 def _pieces(chunk: Chunk) -> list[Chunk]:

@@ -186,4 +186,7 @@ def _written(folder: Path) -> int:
 
 def _why(path: Path, log: str) -> str:
     last = (log.strip().splitlines() or ["the process was ended, perhaps for want of memory"])[-1][:200]
-    return f"{path.name} can't be converted for OpenVINO ({last}); set llm.backend to llama.cpp."
+    return (
+        f"{path.name} can't be converted for OpenVINO ({last}); see that disk and memory have room, or set llm.backend"
+        " to llama.cpp."
+    )

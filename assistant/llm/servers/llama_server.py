@@ -51,9 +51,9 @@ class LlamaServer(Tokenizing):
         piece, timings = super()._piece(event), event.get("timings") or {}
         if (reading := event.get("prompt_progress")) and reading["processed"]:
             return Piece(prompt_tokens=reading["total"], read=reading["processed"])
-        read = timings.get("cache_n", 0) + timings.get("prompt_n", 0)
-        written = timings.get("predicted_n", 0)
-        return replace(piece, prompt_tokens=piece.prompt_tokens or read, completion_tokens=written)
+        cached, written = timings.get("cache_n", 0), timings.get("predicted_n", 0)
+        read = piece.prompt_tokens or cached + timings.get("prompt_n", 0)
+        return replace(piece, prompt_tokens=read, completion_tokens=written, cached=cached)
 
     async def _chooses(self) -> Literal["exact", "top 20", "none"]:
         await self.choose(TRIED, ("yes", "no"))

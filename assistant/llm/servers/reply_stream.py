@@ -19,7 +19,8 @@ Finish = Literal["", "stop", "length"]
 class Piece:
     """What came next of a reply. Numbers of tokens are those so far, 0 where the server doesn't tell.
 
-    `thought` says that the model thought meanwhile; `read` how far it has read the prompt.
+    `thought` says that the model thought meanwhile; `read` how far it has read the prompt, and `cached` how much of the
+    prompt it needn't read.
     """
 
     text: str = ""
@@ -29,6 +30,7 @@ class Piece:
     completion_tokens: int = 0
     finish: Finish = ""
     read: int = 0
+    cached: int = 0
 
 
 async def paced(pieces: AsyncIterator[Piece], first: float, between: float, root: str) -> AsyncIterator[Piece]:
@@ -87,4 +89,5 @@ def _grown(now: Completion, piece: Piece, text: str) -> Completion:
         piece.prompt_tokens or now.prompt_tokens,
         piece.completion_tokens or counted,
         now.logprobs + piece.logprobs,
+        cached=piece.cached or now.cached,
     )
