@@ -277,6 +277,25 @@ def test_a_written_reply_that_tells_something_else_does_not_answer_even_beside_i
     }
 
 
+def test_what_a_model_replied_is_not_said_by_the_passage_most_like_its_own() -> None:
+    ferry = Written(
+        "Ferry",
+        "Bicycles travel free from nine.",
+        (
+            ("supported", "And my bicycle?", "It travels free from nine o'clock.", "reply"),
+            ("not", "What do dogs pay?", "Bicycles travel free from nine.", "reply"),
+            ("supported", "From when?", "From nine.", "reply"),
+        ),
+    )
+    bus = Written("Bus", "Bicycles pay three euros on the bus.", ())
+    bread = Written("Bread", "Let the dough rest for an hour.", ())
+    found = {(one.first, one.second): one.label for one in pairs([ferry, bread, bus], 0)}
+    beside = {first: label for (first, second), label in found.items() if second == bus.titled and "bicycle" in first}
+    assert beside["And my bicycle? It travels free from nine o'clock."] == FALSE
+    assert not any(second == bread.titled and "nine" in first for first, second in found)
+    assert not any("From nine." in first for first, second in found if second == bus.titled)
+
+
 def test_near_misses_take_the_answer_of_the_most_alike_question(data: Path) -> None:
     rows = near_misses(read(data, "test"), 0)
     wrong = [row for row in rows if row["label"] == "not_supported"]

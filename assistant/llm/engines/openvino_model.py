@@ -63,7 +63,7 @@ _ADAPTER: TypeAdapter[Made] = TypeAdapter(Made)
 
 
 def converted(path: Path, settings: Settings, progress: Progress) -> Path:
-    """The folder of the converted model, made on first use (half a minute for 1.1 GB); a damaged one is made again.
+    """The folder of the converted model, made on first use (16 s for 1.1 GB); a damaged one is made again.
 
     Raises:
         ModelError: the package is missing, the file is no chat model in GGUF, or memory or disk are too small for

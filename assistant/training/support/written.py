@@ -1,7 +1,8 @@
 """Claims and passages that were written for Sequitur, for what the recipe's changes by code never look like.
 
 They lie in written.jsonl beside this file, one passage a line, each with some true, half-true and false claims, in the
-words of a reply; `kind` says what makes a claim true or false:
+words of a reply; `kind` says what makes a claim true or false, and "reply" that the default model wrote it itself, as
+a reply to the question, with the passage among its notes:
 
     {"title": "Ferry", "text": "Bicycles travel free from nine ...", "claims": [["not", "May I bring it at eight?",
      "Yes, bicycles are free.", "condition"], ...]}
@@ -28,6 +29,7 @@ _LABELS = {"supported": TRUE, "partly": PARTLY, "not": FALSE}
 _ALONE = dict.fromkeys(("paraphrase", "inferred", "quoted", "swapped", "invented"), TRUE) | {"beside": FALSE}
 # Words of a reply that can stand for a passage.
 _SENTENCE = 5
+_REPLIED = "reply"
 # The labels as pairs for measuring have them.
 NAMES: dict[str, Label] = {"supported": "supported", "partly": "partially_supported", "not": "not_supported"}
 
@@ -59,18 +61,50 @@ def written(split: Split) -> list[Written]:
 def pairs(passages: list[Written], seed: int) -> list[Labelled]:
     """Each claim beside its passage, whole replies beside themselves, and questions beside passages.
 
-    Of a question that has a true reply, its passage answers it, and another passage doesn't.
+    Of a question that has a true reply, its passage answers it, and another passage doesn't. The most similar passage
+    says nothing of what a model truly replied, nor of another true claim of the passage.
     """
     chance = Random(seed)  # noqa: S311 - an experiment, not a secret
-    return list(dict.fromkeys(pair for one in passages for pair in _pairs(one, passages, chance)))
+    near = _nearest(passages)
+    return list(
+        dict.fromkeys(
+            pair for one, other in zip(passages, near, strict=True) for pair in _pairs(one, other, passages, chance)
+        )
+    )
 
 
-def _pairs(one: Written, passages: list[Written], chance: Random) -> Iterator[Labelled]:
+def _nearest(passages: list[Written]) -> list[Written]:
+    """For each passage the one whose words are most like its own."""
+    from sklearn.feature_extraction.text import TfidfVectorizer  # noqa: PLC0415 - takes a second to import
+
+    if len(passages) < 2:
+        return passages
+    vectors = TfidfVectorizer(sublinear_tf=True, stop_words="english").fit_transform(one.titled for one in passages)
+    alike = (vectors @ vectors.T).toarray()
+    alike[range(len(passages)), range(len(passages))] = -1.0
+    return [passages[n] for n in alike.argmax(axis=1)]
+
+
+def _pairs(one: Written, near: Written, passages: list[Written], chance: Random) -> Iterator[Labelled]:
     for label, question, claim, _ in one.claims:
         yield Labelled(claimed(claim, question), one.titled, _LABELS[label])
+    if near is not one:
+        yield from (Labelled(claimed(claim, asked), near.titled, FALSE) for asked, claim in _told(one, chance))
     for _, question, claim, kind in one.claims:
         if question and kind in _ALONE and len(claim.split()) >= _SENTENCE:
             yield Labelled(claimed(claim, question), f"{one.title}: {claim}", _ALONE[kind])
     for question in dict.fromkeys(asked for label, asked, _, _ in one.claims if asked and label == "supported"):
         yield Labelled(claimed("", question), one.titled, TRUE)
         yield Labelled(claimed("", question), chance.choice(passages).titled, FALSE)
+
+
+def _told(one: Written, chance: Random) -> list[tuple[str, str]]:
+    """Questions and true replies that no other passage backs: those of a model, and one of the others."""
+    true = [
+        (question, claim, kind)
+        for label, question, claim, kind in one.claims
+        if label == "supported" and len(claim.split()) >= _SENTENCE
+    ]
+    others = [(question, claim) for question, claim, kind in true if kind != _REPLIED]
+    drawn = [chance.choice(others)] if others else []
+    return [(question, claim) for question, claim, kind in true if kind == _REPLIED] + drawn
