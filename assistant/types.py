@@ -116,7 +116,8 @@ class Choice:
 class Fact:
     """One statement of the user's PTKB. `source` is "typed" or the id of the turn it was remembered from.
 
-    `field` is its topic, one of `ptkb.fields.FIELDS`, "" where it has not been determined yet.
+    `field` is its topic, one of `ptkb.fields.FIELDS`, "" where it has not been determined yet. `english` is what a turn
+    made of one in another language; it isn't stored.
     """
 
     id: str
@@ -126,6 +127,12 @@ class Fact:
     source: str = "typed"
     on: bool = True
     field: str = ""
+    english: str = ""
+
+    @property
+    def in_english(self) -> str:
+        """Its English, which is its text unless a turn made another."""
+        return self.english or self.text
 
     def in_field(self, field: str) -> Fact:
         """The same fact with this topic."""
@@ -138,7 +145,7 @@ class RankedFact:
 
     `told` says whether the answering model is given the fact even if it is not `used`, because there are only few.
     `shows` says whether the answer depends on it; None where that was not checked. A fact that is not `stored` was
-    stated in this conversation, and counts in it alone.
+    stated in this conversation, and counts in it alone. `text` is English where the turn is.
     """
 
     id: str

@@ -112,7 +112,7 @@ def outdated(facts: Sequence[Fact]) -> dict[str, Fact]:
     """
     alike: dict[object, list[Fact]] = {}
     for fact in sorted((one for one in facts if one.on), key=lambda one: one.changed):
-        for slot in {slot for part in _parts(fact.text) for slot in _slots(part)}:
+        for slot in {slot for part in _parts(fact.in_english) for slot in _slots(part)}:
             alike.setdefault(slot, []).append(fact)
     found: dict[str, Fact] = {}
     for group in alike.values():
@@ -130,7 +130,7 @@ def _slots(text: str) -> set[object]:
 
 def _speaks_against(new: Fact, old: Fact) -> bool:
     """Whether a fact contradicts all that another says; one that says more goes on being used."""
-    return all(any(_contradicts(text, part) for text in _parts(new.text)) for part in _parts(old.text))
+    return all(any(_contradicts(text, part) for text in _parts(new.in_english)) for part in _parts(old.in_english))
 
 
 def only_tells(utterance: str, embedder: Embedder) -> bool:
@@ -197,8 +197,8 @@ def _joined(sentences: Sequence[str]) -> str:
 
 def _is_known(text: str, facts: Sequence[Fact], embedder: Embedder) -> bool:
     """Whether a fact says it already."""
-    said = any(says(part, text) for fact in facts for part in _parts(fact.text))
-    return said or _is_close(text, [fact.text for fact in facts], embedder)
+    said = any(says(part, text) for fact in facts for part in _parts(fact.in_english))
+    return said or _is_close(text, [fact.in_english for fact in facts], embedder)
 
 
 @lru_cache(maxsize=4096)

@@ -52,9 +52,9 @@ def rank(
     on = [fact for fact in facts if fact.on]
     if not on:
         return ()
-    scores = relevance([fact.text for fact in on], utterance, history, embedder)
+    scores = relevance([fact.in_english for fact in on], utterance, history, embedder)
     ranked = ranked_by(scores, on, threshold, max_facts)
-    told = sum(len(fact.text) for fact in on) <= max_chars_to_tell_all
+    told = sum(len(fact.in_english) for fact in on) <= max_chars_to_tell_all
     return tuple(replace(fact, told=told) for fact in ranked)
 
 
@@ -64,7 +64,7 @@ def ranked_by(
     """The facts by their scores, the highest first; at most `max_facts` with scores of `threshold` or more are used."""
     order = np.argsort(-scores, kind="stable")
     used = (scores >= threshold) & np.isin(np.arange(len(scores)), order[:max_facts])
-    return tuple(RankedFact(facts[n].id, facts[n].text, float(scores[n]), used=bool(used[n])) for n in order)
+    return tuple(RankedFact(facts[n].id, facts[n].in_english, float(scores[n]), used=bool(used[n])) for n in order)
 
 
 def relevance(

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from threading import Event
 
 import pytest
 
 from assistant.protocols import Parts
-from assistant.steps import language
+from assistant.steps import facts, language
 from assistant.steps.closed_book import unbacked
-from assistant.types import Answer, Citation, Passage, Sentence, Turn
+from assistant.types import Answer, Citation, Fact, Passage, Sentence, Turn, new_id, now
 from assistant.wording.replies import LABEL, reply
 from tests.scripted import FixedRetriever, OutOfRoom, ScriptedLLM
 
@@ -65,6 +66,38 @@ def test_what_the_library_holds_in_that_language_is_not_translated(parts: Parts)
 
 def test_a_translation_that_found_no_end_is_not_used(parts: Parts) -> None:
     assert through(language.message, Turn(RENT), with_llm(parts, OutOfRoom(["How much is"]), LEASE)).said == RENT
+
+
+def known(*texts: str) -> tuple[Fact, ...]:
+    return tuple(Fact(new_id(), text, now(), now()) for text in texts)
+
+
+def test_facts_are_put_into_english_once_where_the_turn_is_in_english(parts: Parts) -> None:
+    llm = ScriptedLLM(["I can't stand coriander."], name="for coriander")
+    turn = Turn("What could I cook?", known=known("Ich mag keinen Koriander.", "I live in Bonn."))
+    for _ in range(2):
+        found = through(language.message, turn, with_llm(parts, llm))
+        assert [fact.in_english for fact in found.known] == ["I can't stand coriander.", "I live in Bonn."]
+        assert [fact.text for fact in found.known] == ["Ich mag keinen Koriander.", "I live in Bonn."]
+    assert len(llm.prompts) == 1
+    ranked = through(facts.run, found, with_llm(parts, llm)).facts
+    assert {fact.text for fact in ranked} == {"I can't stand coriander.", "I live in Bonn."}
+
+
+def test_a_newer_fact_in_another_language_takes_the_place_of_the_older_one(parts: Parts) -> None:
+    older, newer = known("I'm vegan.", "Ich bin nicht vegan.")
+    turn = Turn("What could I cook?", known=(older, replace(newer, changed=older.changed + timedelta(1))))
+    found = through(language.message, turn, with_llm(parts, ScriptedLLM(["I'm not vegan."], name="not vegan")))
+    assert [fact.text for fact in through(facts.run, found, parts).facts] == ["I'm not vegan."]
+
+
+def test_facts_stay_as_they_are_where_the_turn_does_or_their_translation_fails(parts: Parts) -> None:
+    mine = known("Je suis allergique aux noix.")
+    held = through(language.message, Turn(RENT, known=mine), with_llm(parts, ScriptedLLM(), LEASE, BAIL))
+    unfinished = with_llm(parts, OutOfRoom(["I'm allergic"]), LEASE)
+    failed = through(language.message, Turn("How much is the rent?", known=mine), unfinished)
+    for turn in (held, failed):
+        assert [fact.in_english for fact in turn.known] == ["Je suis allergique aux noix."]
 
 
 def test_the_reply_is_translated_sentence_by_sentence_and_keeps_its_citations(parts: Parts) -> None:

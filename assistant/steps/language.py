@@ -1,7 +1,8 @@
-"""Translates messages in other languages into English and, where that is set, the reply back.
+"""Translates messages and facts in other languages into English and, where that is set, the reply back.
 
 The stemming of the search, the sentence encoder and the judges are made for English. So a message in another language
 is translated, searched for and answered in English, unless the library has passages in the language of the message.
+Where a turn is in English, so are its facts: else "Ich bin Vegetarier" would rule nothing out.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from functools import cache
 from threading import Event
 from typing import Any
 
+from assistant.judges.recent_results import RecentResults
 from assistant.prompting.budget import fit
 from assistant.protocols import Parts
 from assistant.text.sentences import quote, sentences
-from assistant.types import Completion, Options, Turn
+from assistant.types import Completion, Fact, Options, Turn
 
 ENGLISH = "en"
 # Languages that are told apart, by their ISO 639-1 codes; more would only make short messages less sure.
@@ -31,22 +33,31 @@ LANGUAGES = {
 # A message with a lower probability of being English counts as in another language (one in 1,700 English messages and
 # questions that were looked at had less); one with more characters is a text rather than a message.
 _UNLIKELY, _LONGEST = 0.01, 1000
+# The same of a fact, which is shorter than a message: 3 of 3,797 English facts have less.
+_UNLIKELY_FACT = 0.05
 # How many passages are looked at to tell whether the library is in the language of the message, and the probability of
 # English below which a passage surely isn't: foreign names in an English passage bring it down to a ten-thousandth.
 _ASKED, _SURELY = 3, 1e-6
+# The English of facts, by the model that translated them and their text: facts hardly change from turn to turn.
+_FACTS: RecentResults[tuple[str, str], str] = RecentResults(2_000)
 
 
 def message(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds `english`, the translation, unless the message is English or the library has passages in its language."""
+    """Adds `english`, the translation, unless the message is English or the library has passages in its language.
+
+    To the facts in `known` their English is added where the turn goes on in English.
+    """
     language = language_of(turn.utterance)
-    if language == ENGLISH or len(turn.utterance) > _LONGEST or stop.is_set() or _is_held(language, turn, parts):
-        yield turn
-        return
-    max_tokens = _token_limit(turn.utterance)
-    messages, cuts = fit("english", parts.llm, max_tokens, utterance=turn.utterance)
-    turn = replace(turn, cuts=turn.cuts + cuts)
-    [completion] = parts.llm.complete([messages], _options(max_tokens), stop)
-    yield replace(turn, english=_finished(completion))
+    if language != ENGLISH:
+        if len(turn.utterance) > _LONGEST or stop.is_set() or _is_held(language, turn, parts):
+            yield turn
+            return
+        max_tokens = _token_limit(turn.utterance)
+        messages, cuts = fit("english", parts.llm, max_tokens, utterance=turn.utterance)
+        [completion] = parts.llm.complete([messages], _options(max_tokens), stop)
+        turn = replace(turn, cuts=turn.cuts + cuts, english=_finished(completion))
+    goes_on_in_english = language == ENGLISH or bool(turn.english)
+    yield replace(turn, known=_with_english(turn.known, parts, stop)) if goes_on_in_english else turn
 
 
 def is_due(turn: Turn, parts: Parts) -> bool:
@@ -87,6 +98,25 @@ def _identifier() -> Any:
     identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
     identifier.set_languages(list(LANGUAGES))
     return identifier
+
+
+def _with_english(facts: tuple[Fact, ...], parts: Parts, stop: Event) -> tuple[Fact, ...]:
+    """The facts, those in other languages with their English; each is translated once, as long as it is remembered."""
+    foreign = [
+        (parts.llm.name, fact.text) for fact in facts if fact.on and language_of(fact.text, _UNLIKELY_FACT) != ENGLISH
+    ]
+    if not foreign or stop.is_set():
+        return facts
+
+    def translated(keys: list[tuple[str, str]]) -> Iterator[tuple[tuple[str, str], str]]:
+        max_tokens = max(_token_limit(text) for _, text in keys)
+        prompts = [fit("english_fact", parts.llm, max_tokens, fact=text)[0] for _, text in keys]
+        completions = parts.llm.complete(prompts, _options(max_tokens), stop)
+        found = zip(keys, map(_finished, completions), strict=True)
+        return ((key, english) for key, english in found if english)
+
+    known = _FACTS.of(foreign, translated)
+    return tuple(replace(fact, english=known.get((parts.llm.name, fact.text), "")) for fact in facts)
 
 
 def _is_held(language: str, turn: Turn, parts: Parts) -> bool:
