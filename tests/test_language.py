@@ -94,10 +94,13 @@ def test_a_newer_fact_in_another_language_takes_the_place_of_the_older_one(parts
 def test_facts_stay_as_they_are_where_the_turn_does_or_their_translation_fails(parts: Parts) -> None:
     mine = known("Je suis allergique aux noix.")
     held = through(language.message, Turn(RENT, known=mine), with_llm(parts, ScriptedLLM(), LEASE, BAIL))
-    unfinished = with_llm(parts, OutOfRoom(["I'm allergic"]), LEASE)
-    failed = through(language.message, Turn("How much is the rent?", known=mine), unfinished)
-    for turn in (held, failed):
+    llm = OutOfRoom(["I'm allergic"], name="out of room")
+    failed = [
+        through(language.message, Turn("How much is the rent?", known=mine), with_llm(parts, llm, LEASE)) for _ in "ab"
+    ]
+    for turn in (held, *failed):
         assert [fact.in_english for fact in turn.known] == ["Je suis allergique aux noix."]
+    assert len(llm.prompts) == 1, "what failed is not tried in every turn"
 
 
 def test_the_reply_is_translated_sentence_by_sentence_and_keeps_its_citations(parts: Parts) -> None:

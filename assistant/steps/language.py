@@ -101,10 +101,9 @@ def _identifier() -> Any:
 
 
 def _with_english(facts: tuple[Fact, ...], parts: Parts, stop: Event) -> tuple[Fact, ...]:
-    """The facts, those in other languages with their English; each is translated once, as long as it is remembered."""
-    foreign = [
-        (parts.llm.name, fact.text) for fact in facts if fact.on and language_of(fact.text, _UNLIKELY_FACT) != ENGLISH
-    ]
+    """The facts, those in other languages with their English; each is tried once, as long as it is remembered."""
+    texts = [fact.text for fact in facts if fact.on and language_of(fact.text, _UNLIKELY_FACT) != ENGLISH]
+    foreign = [(parts.llm.name, text) for text in texts]
     if not foreign or stop.is_set():
         return facts
 
@@ -112,8 +111,8 @@ def _with_english(facts: tuple[Fact, ...], parts: Parts, stop: Event) -> tuple[F
         max_tokens = max(_token_limit(text) for _, text in keys)
         prompts = [fit("english_fact", parts.llm, max_tokens, fact=text)[0] for _, text in keys]
         completions = parts.llm.complete(prompts, _options(max_tokens), stop)
-        found = zip(keys, map(_finished, completions), strict=True)
-        return ((key, english) for key, english in found if english)
+        found = zip(keys, completions, strict=True)
+        return ((key, _finished(one)) for key, one in found if one.finish != "cancelled")
 
     known = _FACTS.of(foreign, translated)
     return tuple(replace(fact, english=known.get((parts.llm.name, fact.text), "")) for fact in facts)
