@@ -155,13 +155,15 @@ class ChoicePanel:
         def keep(value: Any, request: gr.Request) -> Updates:
             def act() -> Updates:
                 user = user_of(request)
+                before = self._choices(user)
                 try:
                     self._choices.keep(user, name, value)
                 except SequiturError as error:
                     return self._as_stored(user, name, field, str(error))
                 chosen = self._choices(user)
                 shown = {field: _shown(name, value)} if name in TOLD else {}
-                if name == "loop":
+                # A menu tells of a choice twice; the second must not undo a number that was typed in between.
+                if name == "loop" and chosen != before:
                     shown[self._fields["k"]] = chosen.k
                     shown[self._fields["loops"]] = _rounds(chosen.loop, chosen.loops)
                 wait = self._prepare(user, chosen) if name in {"retriever", "library"} else ""

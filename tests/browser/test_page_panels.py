@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from time import sleep
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
@@ -247,6 +248,31 @@ def test_a_loop_in_rounds_brings_its_number_of_passages_until_one_is_chosen(page
     number.press("Enter")
     number.blur()
     expect_preferences(page, site, {"loop": "itrg_refresh", "k": 3})
+
+
+def test_a_menu_that_tells_twice_leaves_a_number_alone_that_was_typed_in_between(
+    page: Page, site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep, told = site.house.conversations.set_preferences, []
+
+    def later(user: str, preferences: dict) -> None:
+        told.append(preferences)
+        if len(told) == 2:
+            sleep(1)
+        keep(user, preferences)
+
+    monkeypatch.setattr(site.house.conversations, "set_preferences", later)
+    tab(page, "Settings")
+    number = page.locator("#k input[type=number]")
+    page.get_by_label("How passages are found").click()
+    page.get_by_role("option", name="In rounds, writing anew", exact=True).click()
+    expect(number).to_have_value("5")
+    number.fill("2")
+    page.wait_for_timeout(2000)  # until the second telling is over
+    assert told == [{"loop": "itrg_refresh"}] * 2
+    number.press("Enter")
+    number.blur()
+    expect_preferences(page, site, {"loop": "itrg_refresh", "k": 2})
 
 
 def test_a_choice_that_must_be_made_ready_first_says_so(page: Page, site) -> None:
