@@ -22,8 +22,8 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Replaces a chat answer that is unknown, as `relevance.if_unanswerable` says.
 
     The model is asked for its own knowledge. The reply is "not in the library" in three cases: the model doesn't know
-    either, or only guesses; it may not be asked; or the passage most likely to answer is from a document of the
-    person's own, of which the model knows nothing.
+    either, or only guesses; it may not be asked; or the passage most likely to answer, or one that is as likely, is from
+    a document of the person's own, of which the model knows nothing.
     """
     answer, policy = turn.answer, if_unanswerable(turn, parts)
     if answer is None or not answer.unknown or turn.choices.form != "chat" or stop.is_set():
@@ -46,8 +46,9 @@ def _labelled(turn: Turn, answer: Answer) -> Turn:
 
 
 def _of_own_documents(turn: Turn) -> bool:
-    most_relevant = max(turn.passages, key=lambda passage: passage.confidence or 0.0, default=None)
-    return most_relevant is not None and most_relevant.own
+    most = max((passage.confidence or 0.0 for passage in turn.passages), default=0.0)
+    likeliest = [passage for passage in turn.passages if passage.confidence == most] or turn.passages[:1]
+    return any(passage.own for passage in likeliest)
 
 
 def _from_own_knowledge(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
