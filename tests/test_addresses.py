@@ -67,16 +67,16 @@ def test_a_reply_below_the_threshold_is_set_aside(parts: Parts, yes: float, kept
     ("reply", "verdict", "kept"),
     [
         ("Yes, oat drink holds no lactose.", {"yes": 0.8, "no": 0.1, "unknown": 0.1}, True),
-        ("Yes, oat drink holds no lactose.", {"yes": 0.3, "no": 0.6, "unknown": 0.1}, False),
+        ("Yes, oat drink holds no lactose.", {"yes": 0.01, "no": 0.89, "unknown": 0.1}, False),
         ("No, oat drink holds no lactose.", {"yes": 0.1, "no": 0.8, "unknown": 0.1}, True),
-        ("no: oat drink holds no lactose.", {"yes": 0.8, "no": 0.1, "unknown": 0.1}, False),
+        ("no: oat drink holds no lactose.", {"yes": 0.89, "no": 0.01, "unknown": 0.1}, False),
     ],
 )
 def test_a_yes_or_no_is_held_against_the_question_alone(
     parts: Parts, reply: str, verdict: dict[str, float], kept: bool
 ) -> None:
-    """The model finds every reply likely when it is shown it; asked without it, it may say something else."""
-    parts = choosing(parts, 0.9)
+    """The judge of these tests is as sure as can be; the model, asked without the reply, as sure of the contrary."""
+    parts = choosing(parts, 0.5)
     parts.llm.choices.append(verdict)
     turn = settled(parts, reply)
     assert turn.has_event("set_aside") is not kept

@@ -403,7 +403,7 @@ def test_the_model_is_asked_where_the_passages_gave_no_answer(parts: Parts) -> N
 def test_the_model_is_not_asked_where_a_document_of_the_person_s_own_is_as_likely_to_answer_as_any_other(
     parts: Parts, confidence: float, origin: str
 ) -> None:
-    other, own = Passage("p2", "Drinks", "Oat drink holds none."), Passage("p3", "Notes", "My drink has none.", own=True)
+    other, own = Passage("p2", "Drinks", "Oats hold none."), Passage("p3", "Notes", "My drink has none.", own=True)
     parts = replace(parts, retriever=FixedRetriever([other, own]))
     parts = sure(parts, Sure({"p2": 0.9, "p3": confidence}), if_unanswerable="own")
     turn = asked(

@@ -5,7 +5,7 @@ its passage says "no". The model doesn't notice this while it writes, but mostly
 beside the text and asked. It is shown only the sentences nearest to its reply, since it overlooks less in a short text.
 The judge of support reads the whole text and makes different errors: the mean of both log-odds separates right replies
 from wrong ones better than either (docs/results/support.md). For a reply that begins with a yes or a no, the model's
-answer to the closed question takes the judge's place (`judges/closed.py`), and the threshold is another.
+answer to the closed question is a third opinion (`judges/closed.py`), and the threshold is another.
 """
 
 from __future__ import annotations
@@ -49,23 +49,15 @@ class Addresses:
 
     def judge(self, claims: Sequence[Claim], stop: Event) -> list[Verdict]:
         """One verdict for each claim, "supported" from its threshold on."""
-        likely = probabilities([with_nearest_evidence(claim, self._embedder) for claim in claims], self._llm, stop)
-        others = self._second_opinions(claims, likely, stop)
-        return [
-            self._verdict(claim, mean_of_log_odds(first, other))
-            for claim, first, other in zip(claims, likely, others, strict=True)
-        ]
-
-    def _second_opinions(self, claims: Sequence[Claim], likely: Sequence[float], stop: Event) -> list[float]:
-        """What the model says of closed questions and the judge of other claims; without a judge `likely` again."""
-        closed = [claim for claim in claims if verdict_in(claim)]
-        others = [claim for claim in claims if not verdict_in(claim)]
-        of_closed = iter(verdict_probabilities(closed, self._llm, stop))
-        of_others = iter(self._judge.judge(others, stop) if self._judge and others else ())
-        return [
-            next(of_closed) if verdict_in(claim) else next(of_others).probability if self._judge else first
-            for claim, first in zip(claims, likely, strict=True)
-        ]
+        nearest = [with_nearest_evidence(claim, self._embedder) for claim in claims]
+        opinions = [[look] for look in probabilities(nearest, self._llm, stop)]
+        if self._judge:
+            for some, other in zip(opinions, self._judge.judge(claims, stop), strict=True):
+                some.append(other.probability)
+        closed = [n for n, claim in enumerate(claims) if verdict_in(claim)]
+        for n, choice in zip(closed, verdict_probabilities([claims[n] for n in closed], self._llm, stop), strict=True):
+            opinions[n].append(choice)
+        return [self._verdict(claim, mean_of_log_odds(*some)) for claim, some in zip(claims, opinions, strict=True)]
 
     def _verdict(self, claim: Claim, probability: float) -> Verdict:
         threshold = self._verdict_threshold if verdict_in(claim) else self._threshold

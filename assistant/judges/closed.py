@@ -2,8 +2,8 @@
 
 A small model that answers a closed question from a text writes "Yes" nearly whatever the text says. If it has to choose
 one of three words, with a few examples before it, it is not sure of a yes that is wrong. So a reply that begins with a
-yes or a no is compared with this choice, not with what the judge of support says of the reply: that judge hardly tells
-such replies apart, since they repeat the question's own words (docs/results/support.md).
+yes or a no is compared with this choice, too: what it says beyond that mostly repeats the question's own words, by
+which the judge of support goes (docs/results/support.md).
 """
 
 from __future__ import annotations

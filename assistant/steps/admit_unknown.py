@@ -22,8 +22,8 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Replaces a chat answer that is unknown, as `relevance.if_unanswerable` says.
 
     The model is asked for its own knowledge. The reply is "not in the library" in three cases: the model doesn't know
-    either, or only guesses; it may not be asked; or the passage most likely to answer, or one that is as likely, is from
-    a document of the person's own, of which the model knows nothing.
+    either, or only guesses; it may not be asked; or a passage that is as likely to answer as any other is from a
+    document of the person's own, of which the model knows nothing.
     """
     answer, policy = turn.answer, if_unanswerable(turn, parts)
     if answer is None or not answer.unknown or turn.choices.form != "chat" or stop.is_set():
