@@ -175,6 +175,19 @@ def test_a_whole_turn_leaves_out_what_the_model_wrote_as_well(parts: Parts) -> N
     assert "for “I have a peanut allergy.”, in Breakfast" in html
 
 
+def test_what_is_left_of_a_reply_that_passed_is_cited_and_not_looked_at_again(parts: Parts) -> None:
+    llm = ScriptedLLM([], [])  # has nothing to say
+    settings = parts.settings.model_copy(
+        update={"turn": parts.settings.turn.model_copy(update={"addresses_threshold": 0.6})}
+    )
+    own = replace(parts, llm=llm, suitability=Named(), settings=settings)
+    passages = (Passage("p", "Breakfast", "Eat apples. Eat peanuts."),)
+    turn = Turn("What?", facts=told(ALLERGY), passages=passages, answer=Answer("Eat apples. [1] Eat peanuts. [1]"))
+    *_, after = suitability.reply(turn, own, Event())
+    assert after.answer
+    assert (after.answer.text, after.answer.origin, llm.asked) == ("Eat apples. [1]", "passages", [])
+
+
 def test_where_nothing_is_left_that_is_said_and_nobody_writes(parts: Parts) -> None:
     turn = asked(parts, passages=[Passage("p", "Breakfast", "Have peanut butter.")])
     assert turn.answer

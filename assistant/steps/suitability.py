@@ -14,6 +14,7 @@ from statistics import median
 from threading import Event
 
 from assistant.errors import SequiturError
+from assistant.flow.timing import timed
 from assistant.protocols import Parts, SuitabilityJudge
 from assistant.steps import cite
 from assistant.steps.closed_book import unbacked
@@ -71,11 +72,22 @@ def reply(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     elif answer.outcome == "own":
         yield replace(turn, answer=unbacked(text))
     else:
-        turn = replace(turn, answer=replace(answer, text=text), sentences=(), citations=())
-        for turn in cite.run(turn, parts, stop):
+        yield from _cited_again(replace(turn, answer=replace(answer, text=text)), parts, stop)
+
+
+def _cited_again(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    """The turn with what is left of its answer cited; as the model's own if no passage says it.
+
+    It is not looked at a second time as a whole: the whole reply has passed that, and this is a part of it.
+    """
+    text = turn.answer.text if turn.answer else ""
+    turn = replace(turn, sentences=(), citations=())
+    if cite.is_due(turn, parts):
+        for turn in timed("citations", cite.citations, turn, parts, stop):
             yield turn
-        if turn.answer and turn.answer.unknown:
-            yield replace(turn.with_event("unsupported"), answer=unbacked(text), sentences=(), citations=())
+    if turn.answer and turn.answer.unknown:
+        turn = replace(turn.with_event("unsupported"), answer=unbacked(text), sentences=(), citations=())
+    yield turn
 
 
 def _listed(sentence: str) -> tuple[str, list[str], str]:
