@@ -110,6 +110,22 @@ def test_the_judge_of_support_has_a_say(parts: Parts) -> None:
     assert asked(replace(likes, support=lambda _: Says(0.9))).answer == Answer(f"{SENTENCE} [1]")
 
 
+class SaysOfSentences(Says):
+    """Finds single sentences likely, and nothing where more is read beside them."""
+
+    def judge(self, claims: Sequence[Claim], stop: Event) -> list[Verdict]:
+        alone = [claim.evidence[0].text == claim.sentence for claim in claims]
+        return [Verdict(self.probability, "supported") if one else Verdict(0.0, "not") for one in alone]
+
+
+def test_what_the_passage_says_word_for_word_is_not_judged_beside_all_of_it_again(parts: Parts) -> None:
+    likes = parts_with(parts, Likes("Oat drink"))
+    turn = asked(replace(likes, support=lambda _: SaysOfSentences(0.9)))
+    assert turn.answer == Answer(f"{SENTENCE} [1]")
+    [sentence], [citation] = turn.sentences, turn.citations
+    assert (sentence.state, citation.passage_id, citation.quote) == ("supported", "p2", SENTENCE)
+
+
 def test_it_comes_before_each_passage_is_asked_alone(parts: Parts) -> None:
     turn = asked(parts_with(parts, Likes("Oat drink")), strategy="concat_pf")
     assert turn.answer == Answer(f"{SENTENCE} [1]")

@@ -13,22 +13,28 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from threading import Event
 
+from assistant.grounding.citations import with_citations
+from assistant.grounding.evidence import nearest_evidence
+from assistant.grounding.support import Finding
 from assistant.judges.addresses import mean_of_log_odds
-from assistant.protocols import Estimator, Parts, SupportJudge
-from assistant.steps import cite
+from assistant.protocols import Embedder, Estimator, Parts, SupportJudge
 from assistant.steps.answer import is_from_passages
 from assistant.strategies.shared.strategy import is_unanswered
 from assistant.text.sentences import quote, sentences
-from assistant.types import Answer, Claim, Passage, Turn
+from assistant.types import Answer, Claim, Passage, Span, Turn, Verdict
 
 _LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Quotable:
-    """A sentence of a passage, and the probability that it answers, by the estimator and by the judge of support."""
+    """A sentence as a passage of its own, the id of the passage it is from, and how likely it answers.
+
+    That is a probability by the estimator, and one by the judge of support.
+    """
 
     passage: Passage
+    source_id: str
     relevance: float
     support: float | None = None
 
@@ -49,9 +55,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     if best is None or best.likely < parts.settings.turn.quote_threshold or stop.is_set():
         yield turn
         return
-    candidate = replace(turn, answer=Answer(best.passage.text), sentences=(), citations=())
-    *_, quoted = cite.citations(candidate, parts, stop)
-    yield quoted.with_event("quoted") if quoted.citations and not stop.is_set() else turn
+    yield _quoted(turn, best, parts.embedder).with_event("quoted")
 
 
 def best_sentence(
@@ -63,19 +67,32 @@ def best_sentence(
         SequiturError: a judge can't be used; one that fails may raise anything.
     """
     candidates = [
-        replace(passage, id=f"{passage.id} {n}", text=quote(passage.text, span))
+        (passage.id, replace(passage, id=f"{passage.id} {n}", text=quote(passage.text, span)))
         for passage in passages
         for n, span in enumerate(sentences(passage.text))
     ]
-    estimates = estimator.estimate(question, candidates, stop)
+    estimates = estimator.estimate(question, [sentence for _, sentence in candidates], stop)
     best = max(zip(estimates, candidates, strict=True), key=lambda pair: pair[0].score, default=None)
     if best is None or stop.is_set():
         return None
-    relevance, sentence = best
+    relevance, (source_id, sentence) = best
     if judge is None:
-        return Quotable(sentence, relevance.confidence)
+        return Quotable(sentence, source_id, relevance.confidence)
     [verdict] = judge.judge([Claim(sentence.text, (sentence,), question)], stop)
-    return Quotable(sentence, relevance.confidence, verdict.probability)
+    return Quotable(sentence, source_id, relevance.confidence, verdict.probability)
+
+
+def _quoted(turn: Turn, best: Quotable, embedder: Embedder) -> Turn:
+    """The turn with the sentence as its answer, cited where it stands.
+
+    The judge of support isn't asked again, beside the whole passage: the passage says it, word for word.
+    """
+    text = best.passage.text
+    source = [passage for passage in turn.passages if passage.id == best.source_id]
+    [evidence] = nearest_evidence([text], source, [frozenset()], embedder)
+    finding = Finding(tuple(evidence), Verdict(best.likely, "supported"))
+    answer = replace(turn, answer=Answer(text), sentences=(), citations=())
+    return with_citations(answer, text, [Span(0, len(text))], [finding])
 
 
 def _best(turn: Turn, parts: Parts, stop: Event) -> Quotable | None:
