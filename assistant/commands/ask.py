@@ -19,7 +19,7 @@ from typer import Argument, Option
 from assistant import turn as flow
 from assistant.chat import addressed, exchanges, within
 from assistant.commands.common import Searched, out, ready, talk
-from assistant.commands.option_groups import ModelOptions, with_option_groups
+from assistant.commands.option_groups import ModelOptions
 from assistant.commands.turn_options import TurnOptions
 from assistant.errors import LibraryError, SequiturError
 from assistant.library.collections import library_of
@@ -74,7 +74,6 @@ class Asking(TurnOptions):
         return begun
 
 
-@with_option_groups
 def ask(
     question: Annotated[str, Argument(help="What you want to know.")],
     *,
@@ -89,7 +88,6 @@ def ask(
     finish(run(turn, ready(settings), quiet=as_data), as_data)
 
 
-@with_option_groups
 def chat(*, asked: Asking, options: ModelOptions) -> None:
     """Talk in the terminal; an empty line or Ctrl-D ends it, Ctrl-C stops an answer."""
     settings = asked.settled(options)

@@ -8,7 +8,7 @@ import typer
 
 from assistant.commands.ask import finish, run
 from assistant.commands.common import ready, talk
-from assistant.commands.option_groups import ModelOptions, with_option_groups
+from assistant.commands.option_groups import ModelOptions
 from assistant.commands.turn_options import TurnOptions
 from assistant.parts import Loader
 from assistant.settings import Settings
@@ -19,7 +19,6 @@ from assistant.whole.speed import told
 from assistant.whole.work import title
 
 
-@with_option_groups
 def digest(
     documents: Annotated[list[str], typer.Argument(help="Documents of the library, by name or id: one, or two.")],
     task: Annotated[

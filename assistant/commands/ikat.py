@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from assistant.commands.common import by_words, out, say
 from assistant.commands.experiment import indexed, with_models
-from assistant.commands.option_groups import ModelOptions, with_option_groups
+from assistant.commands.option_groups import ModelOptions
 from assistant.commands.progress_bars import with_bar
 from assistant.commands.turn_options import TurnOptions
 from assistant.errors import DataError, LibraryError
@@ -27,7 +27,6 @@ SHOWN = 10
 TopicsFile = Annotated[Path, typer.Option("--topics", help="The topics of 2023, 2024 or 2025, the track's JSON file.")]
 
 
-@with_option_groups
 def ikat(  # noqa: PLR0913 - one parameter an option
     *,
     topics: TopicsFile,

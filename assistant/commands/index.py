@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from assistant.commands.common import out, say, talk
-from assistant.commands.option_groups import SettingsOptions, with_option_groups
+from assistant.commands.option_groups import SettingsOptions
 from assistant.commands.progress_bars import bar_of_bytes
 from assistant.errors import LibraryError
 from assistant.library.index import Outcome, add_documents, list_documents, remove_documents
@@ -24,7 +24,6 @@ from assistant.text.sentences import clean
 DEFAULT = "documents"
 
 
-@with_option_groups
 def index(
     paths: Annotated[list[str] | None, typer.Argument(help="Files and folders.")] = None,
     *,

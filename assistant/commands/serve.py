@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 LAN = "0.0.0.0"  # noqa: S104 - what --share-lan asks for; logins are then required
 
 
-@with_option_groups
 def serve(
     host: Annotated[str | None, typer.Option(help="Address to listen on.", show_default="127.0.0.1")] = None,
     port: Annotated[
@@ -44,7 +43,7 @@ def serve(
 def main() -> None:
     """Serve as the command line says; an error that a person can mend is one sentence and exit code 2."""
     try:
-        typer.run(serve)
+        typer.run(with_option_groups(serve))
     except SequiturError as error:
         talk.print(str(error), style="red", markup=False)
         sys.exit(MENDABLE)

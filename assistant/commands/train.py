@@ -69,11 +69,6 @@ Corpora = Annotated[list[Path] | None, Option(help="Passages that pairs point in
 Length = Annotated[int, Option(min=16, help="Tokens read of question and passage together.")]
 
 
-@app.callback()
-def _group() -> None:
-    """Train the parts that learn."""
-
-
 # --- the relevance estimator -------------------------------------------------------------------------------------
 
 
