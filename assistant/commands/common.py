@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -11,6 +12,8 @@ import typer
 from rich import progress as rich_progress
 from rich.console import Console
 from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Column, Table
+from rich.text import Text
 
 from assistant import parts
 from assistant.commands.exit_status import at_end
@@ -29,6 +32,14 @@ out = Console()
 def say(text: str, console: Console = out) -> None:
     """Print a text as it is: brackets are no markup, numbers have no colours, and no line is broken to fit."""
     console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def print_table(heads: Sequence[str | Column], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table whose cells are texts as they are: brackets are no markup."""
+    table = Table(*heads, box=None)
+    for row in rows:
+        table.add_row(*map(Text, row))
+    out.print(table)
 
 
 SettingsFile = Annotated[Path | None, typer.Option("--settings", help="A TOML file with settings.")]

@@ -8,10 +8,8 @@ from typing import Annotated
 
 import typer
 from pydantic import SecretStr, ValidationError
-from rich.markup import escape
-from rich.table import Table
 
-from assistant.commands.common import out, say, talk
+from assistant.commands.common import print_table, say, talk
 from assistant.commands.option_groups import Group, SettingsOptions
 from assistant.errors import ModelError
 from assistant.llm.known_models import AddedServer, KnownModels
@@ -31,11 +29,11 @@ Context = Annotated[
 @app.command("list")
 def list_(options: SettingsOptions) -> None:
     """List the servers that were added."""
-    table = Table("id", "model", "address", "key", box=None)
-    for known in _known(options).added():
-        key = "kept" if known.llm.api_key.get_secret_value() else "none"
-        table.add_row(*map(escape, (known.id, known.llm.model, known.llm.server)), key)
-    out.print(table)
+    rows = (
+        (one.id, one.llm.model, one.llm.server, "kept" if one.llm.api_key.get_secret_value() else "none")
+        for one in _known(options).added()
+    )
+    print_table(("id", "model", "address", "key"), rows)
 
 
 def _of_a_server(act: Callable[[KnownModels, AddedServer], None]) -> Callable[..., None]:
