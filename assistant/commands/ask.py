@@ -52,7 +52,7 @@ class Asking(TurnOptions):
 
     def settled(self, options: ModelOptions) -> Settings:
         """The settings, with these options on top."""
-        return options.load_settings(retriever=self.retriever, library=self.library)
+        return options.load_settings(retrieve={"retriever": self.retriever}, library=self.library)
 
     def beginning(self, settings: Settings) -> Callable[..., Turn]:
         """A function that begins a turn from an utterance and the turns before it, with the chosen options and facts.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -73,24 +73,17 @@ def by_words(settings: Settings) -> Settings:
     return settings.model_copy(update={"retrieve": settings.retrieve.model_copy(update={"retriever": "bm25"})})
 
 
-def settings_of(
-    file: Path | None,
-    data_dir: Path | None,
-    *,
-    model: str | None = None,
-    backend: str | None = None,
-    retriever: str | None = None,
-    library: str | None = None,
-) -> Settings:
-    """The settings, with what the command line says on top."""
-    settings = load(file, **_given(data_dir=data_dir, library=library))
-    llm = settings.llm.model_copy(update=_given(model=model, backend=backend))
-    retrieve = settings.retrieve.model_copy(update=_given(retriever=retriever))
-    return settings.model_copy(update={"llm": llm, "retrieve": retrieve})
+def settings_of(file: Path | None, data_dir: Path | None, **overrides: Any) -> Settings:
+    """The settings, with what the command line says on top.
+
+    `overrides` are top-level settings, and sections as dictionaries; options that were left out (None, "") say nothing.
+    """
+    return load(file, **_given({"data_dir": data_dir, **overrides}))
 
 
-def _given(**options: Any) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if value}
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+    each = {name: _given(value) if isinstance(value, dict) else value for name, value in options.items()}
+    return {name: value for name, value in each.items() if value is not None and value != ""}
 
 
 def results_folder(into: Path | None) -> None:

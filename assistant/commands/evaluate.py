@@ -116,7 +116,7 @@ def evaluate_answers(
 ) -> None:
     """Compare answer strategies by EM, F1, %Unk, %NM, tokens and seconds, on the same questions and passages."""
     names = tuple(dict.fromkeys(name for listed in (*strategy, *(more or ())) for name in listed.split(",")))
-    knobs = options.load_settings(retriever=retriever)
+    knobs = options.load_settings(retrieve={"retriever": retriever})
     experiment = replace(
         experiment,
         strategies=names,
@@ -152,7 +152,7 @@ def evaluate_uncertainty(  # noqa: PLR0913 - the experiment's knobs
     options: RunOptions,
 ) -> None:
     """Compare ways to tell that an answer is not known: AUC, and the best threshold of each."""
-    knobs = options.load_settings(retriever=retriever)
+    knobs = options.load_settings(retrieve={"retriever": retriever})
     experiment = answers.Experiment(
         corpus, questions, (), (scores.Setting(k, gold),), loop, retriever=_retriever_label(knobs), **asdict(sample)
     )
@@ -172,7 +172,7 @@ def evaluate_ranking(
     options: RunOptions,
 ) -> None:
     """Compare ways to find passages by nDCG, success, recall, reciprocal rank and average precision."""
-    knobs = options.load_settings(retriever=retriever)
+    knobs = options.load_settings(retrieve={"retriever": retriever})
     experiment = replace(experiment, retriever=_retriever_label(knobs) + (", without stop words" if stop_words else ""))
     task = ranking.Ranking(experiment, ranking.prepare(experiment), model_of(knobs))
 
@@ -368,7 +368,7 @@ def evaluate_relevance(
     if calibration:
         Calibration.load(calibration)
     material = relevance.prepare(experiment)
-    knobs = options.load_settings(retriever=retriever)
+    knobs = options.load_settings(retrieve={"retriever": retriever})
     with bar("Estimator") as progress:
         judge = estimators.load(estimator, lambda: load_llm(knobs, progress), knobs, progress)
     curve = Calibration.load(calibration, judge.name) if calibration else None

@@ -25,8 +25,8 @@ class SettingsOptions:
     settings_file: SettingsFile = None
     data_dir: DataDir = None
 
-    def load_settings(self, **overrides: str | None) -> Settings:
-        """The settings of the file and the environment, with the command line's on top."""
+    def load_settings(self, **overrides: Any) -> Settings:
+        """The settings of the file and the environment, with the command line's on top; see `settings_of`."""
         return settings_of(self.settings_file, self.data_dir, **overrides)
 
 
@@ -37,9 +37,9 @@ class ModelOptions(SettingsOptions):
     model: Model = None
     backend: Backend = None
 
-    def load_settings(self, **overrides: str | None) -> Settings:
+    def load_settings(self, **overrides: Any) -> Settings:
         """See `SettingsOptions`."""
-        return super().load_settings(model=self.model, backend=self.backend, **overrides)
+        return super().load_settings(llm={"model": self.model, "backend": self.backend}, **overrides)
 
 
 class Group(Typer):

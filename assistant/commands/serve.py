@@ -35,9 +35,7 @@ def serve(
     options: ModelOptions,
 ) -> None:
     """Serve Sequitur's page, and load the models meanwhile."""
-    asked = {"host": LAN if share_lan else host, "port": port}
-    given: dict[str, object] = {name: value for name, value in asked.items() if value is not None}
-    _serve(_with_web(options.load_settings(), given))
+    _serve(options.load_settings(web={"host": LAN if share_lan else host, "port": port}))
 
 
 def main() -> None:
@@ -47,11 +45,6 @@ def main() -> None:
     except SequiturError as error:
         talk.print(str(error), style="red", markup=False)
         sys.exit(MENDABLE)
-
-
-def _with_web(settings: Settings, asked: dict[str, object]) -> Settings:
-    """What the command line says wins over file and environment."""
-    return settings.model_copy(update={"web": type(settings.web)(**{**settings.web.model_dump(), **asked})})
 
 
 def _serve(settings: Settings) -> None:
