@@ -202,13 +202,12 @@ def evaluate_rewriting(
     if corpus:
         read_corpus(corpus, set())
     every = rewriting.read_follow_ups(dialogues)
-    chosen = rewriting.choose(every, sample.limit, sample.seed, judged, sample.skip)
+    chosen = rewriting.choose(every, sample, judged)
     knobs = options.load_settings()
     retriever = _retriever(knobs, corpus) if corpus else None
     missing = sum(not one.human for one in every)
     task = rewriting.Rewriting(dialogues, chosen, model_of(knobs), sample.seed, retriever, judged, missing)
-    given = partial(with_models, knobs, retriever or Nothing())
-    options.perform(task, lambda: batched(given(), jobs), jobs)
+    options.perform(task, lambda: batched(with_models(knobs, retriever or Nothing()), jobs), jobs)
 
 
 # --- judges of pairs and messages --------------------------------------------------------------------------------

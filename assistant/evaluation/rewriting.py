@@ -20,8 +20,9 @@ from sacrebleu.metrics.bleu import BLEU
 
 from assistant.errors import DataError
 from assistant.evaluation.ranking import Qrels, scores
-from assistant.experiment.datasets import records, sample
+from assistant.experiment.datasets import records
 from assistant.experiment.measures import differences, exact_match, means
+from assistant.experiment.options import Sample
 from assistant.experiment.runs import Row
 from assistant.experiment.task import Rows, Summary, Task, decided_by
 from assistant.protocols import Parts, Retriever
@@ -140,10 +141,8 @@ def rouge1(written: str, human: str) -> dict[str, float]:
     return {"recall": same / max(theirs.total(), 1), "f1": 2 * same / max(total, 1)}
 
 
-def choose(
-    follow_ups: Sequence[FollowUp], limit: int | None, seed: int, judged: Qrels | None, skip: int = 0
-) -> dict[str, FollowUp]:
-    """A seeded sample, by id, of those that a person rewrote; where there are judgements, of judged ones only.
+def choose(follow_ups: Sequence[FollowUp], some: Sample, judged: Qrels | None) -> dict[str, FollowUp]:
+    """A sample, by id, of those that a person rewrote; where there are judgements, of judged ones only.
 
     Raises:
         DataError: there are none.
@@ -151,7 +150,7 @@ def choose(
     usable = [one for one in follow_ups if one.human and (judged is None or one.id in judged)]
     if not usable:
         raise DataError("No follow-up has both a human rewrite and a judgement; give files that belong together.")
-    return {one.id: one for one in sample(usable, limit, seed, skip)}
+    return {one.id: one for one in some.drawn(usable)}
 
 
 def _likeness(rows: Sequence[Row], variant: str, seed: int) -> Summary:
