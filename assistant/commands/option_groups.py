@@ -61,18 +61,15 @@ def with_option_groups(command: Callable[..., None]) -> Callable[..., None]:
     def with_options(**values: Any) -> None:
         for name, kind in groups.items():
             members = [option.name for option in _options(parameters[name], kind) if option.name in values]
-            chosen = {member: values.pop(member) for member in members}
-            values[name] = kind(**{key: _as_declared(value) for key, value in chosen.items() if value is not None})
+            chosen = {member: value for member in members if (value := values.pop(member)) is not None}
+            # typer gives lists where tuples are declared
+            values[name] = kind(**{key: tuple(one) if isinstance(one, list) else one for key, one in chosen.items()})
         command(**values)
 
     options = [option for name, parameter in parameters.items() for option in _options(parameter, hints[name])]
     with_options.__signature__ = Signature(options)  # type: ignore[attr-defined]
     with_options.__annotations__ = {option.name: option.annotation for option in options}
     return with_options
-
-
-def _as_declared(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
 
 
 def _options(parameter: Parameter, kind: Any) -> Iterator[Parameter]:
