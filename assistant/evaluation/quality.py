@@ -38,11 +38,6 @@ class Example(BaseModel):
     split: Literal["train", "test"]
     source: str = ""
 
-    @property
-    def held_out(self) -> bool:
-        """Whether it is for testing."""
-        return self.split == "test"
-
 
 def read_examples(path: Path) -> list[Example]:
     """The labelled texts of a file.
@@ -63,12 +58,12 @@ def train(examples: Sequence[Example]) -> Classifier:
     Raises:
         DataError: a label has no text.
     """
-    return _fitted([example for example in examples if not example.held_out])
+    return _fitted([example for example in examples if example.split == "train"])
 
 
 def measure(model: Classifier, examples: Sequence[Example], seed: int = 0) -> Summary:
     """Macro-F1, each label's measures and the confusion matrix of the held-out texts, and the same by length."""
-    tested = _judged(model, [example for example in examples if example.held_out])
+    tested = _judged(model, [example for example in examples if example.split == "test"])
     bands = {name: tested[tested["band"] == name] for name in BANDS}
     return {
         "trained_on": len(examples) - len(tested),
@@ -90,7 +85,7 @@ def unseen(examples: Sequence[Example], progress: Progress) -> dict[str, Summary
     results: dict[str, Summary] = {}
     for done, source in enumerate(large):
         progress(done, len(large))
-        rest = [one for one in examples if one.source != source and not one.held_out]
+        rest = [one for one in examples if one.source != source and one.split == "train"]
         if {one.label for one in rest} == set(LABELS):
             results |= _by_source(_judged(_fitted(rest), [one for one in examples if one.source == source]))
     progress(len(large), len(large))

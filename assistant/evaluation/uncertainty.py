@@ -48,9 +48,8 @@ class Ways(Task[Question, Parts]):
         """See `Task`."""
         self._passages = self._passages or Passages(self._experiment, self._material.corpus, parts)
         passages = self._passages.of(self._experiment.settings[0], item)
-        values: dict[str, Any] = {"passages": passages, "facts": (), "question": item.text}
-        values["examples"] = parts.settings.turn.answer_examples
-        messages, _ = fit("factoid/concat", parts.llm, FACTOID_MAX_TOKENS, **values)
+        values = {"facts": (), "question": item.text, "examples": parts.settings.turn.answer_examples}
+        messages, _ = fit("factoid/concat", parts.llm, FACTOID_MAX_TOKENS, passages=passages, **values)
         [completion] = parts.llm.complete([messages], Options(max_tokens=FACTOID_MAX_TOKENS), Event())
         prompted = [PromptedAnswer(messages, completion, _estimated(item, passages, parts), item.text)]
         return {
