@@ -18,13 +18,13 @@ from typer import Argument, Option
 
 from assistant import turn as flow
 from assistant.chat import addressed, exchanges, within
-from assistant.commands.common import Searched, out, ready, talk
+from assistant.commands.common import out, ready, talk
 from assistant.commands.option_groups import ModelOptions
 from assistant.commands.turn_options import TurnOptions
 from assistant.errors import LibraryError, SequiturError
 from assistant.library.collections import library_of
 from assistant.parts import Loader
-from assistant.settings import IfUnanswerable, Settings
+from assistant.settings import IfUnanswerable, RetrieverName, Settings
 from assistant.store.database import connect
 from assistant.types import Fact, Turn, new_id, now
 from assistant.wording.replies import reply
@@ -44,7 +44,13 @@ class Asking(TurnOptions):
     collection: Annotated[
         str | None, Option(help="A collection of your own documents to answer from, in place of a library.")
     ] = None
-    retriever: Searched = None
+    retriever: Annotated[
+        RetrieverName | None,
+        Option(
+            help="How passages are searched: by words (bm25), by meaning (dense), or both (hybrid).",
+            show_default="hybrid",
+        ),
+    ] = None
     if_unanswerable: Annotated[
         IfUnanswerable | None,
         Option(help="What happens where no passage seems to answer, as in relevance.if_unanswerable."),

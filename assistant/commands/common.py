@@ -22,7 +22,7 @@ from assistant.library import starter
 from assistant.library.shelves import check_is_built
 from assistant.parts import Loader, LoadingStage
 from assistant.protocols import Engine, Progress
-from assistant.settings import AnyBackend, RetrieverName, Settings, load
+from assistant.settings import RetrieverName, Settings, load
 
 # Messages for people go to the error stream, so that with `--json` the output is for programs only.
 talk = Console(stderr=True)
@@ -42,25 +42,8 @@ def print_table(heads: Sequence[str | Column], rows: Iterable[Sequence[str]]) ->
     out.print(table)
 
 
-SettingsFile = Annotated[Path | None, typer.Option("--settings", help="A TOML file with settings.")]
-DataDir = Annotated[Path | None, typer.Option("--data-dir", help="The folder that everything is written to.")]
 Model = Annotated[str | None, typer.Option(help="The language model, as in the setting llm.model.")]
-Backend = Annotated[
-    AnyBackend | None,
-    typer.Option(help="What runs it, as in the setting llm.backend."),
-]
-Rounds = Annotated[
-    int | None,
-    typer.Option("--loops", min=1, max=5, help="Drafts and searches: the X of Generate-Retrieve-Generate."),
-]
-Searched = Annotated[
-    RetrieverName | None,
-    typer.Option(
-        "--retriever",
-        help="How passages are searched: by words (bm25), by meaning (dense), or both (hybrid).",
-        show_default="hybrid",
-    ),
-]
+DataDir = Annotated[Path | None, typer.Option("--data-dir", help="The folder that everything is written to.")]
 # Tables that compare ways to answer search as the papers do, unless told otherwise.
 Compared = Annotated[
     RetrieverName,

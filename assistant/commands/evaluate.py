@@ -589,18 +589,16 @@ def _retriever(knobs: Settings, corpus: Path) -> Retriever:
 
 
 class _Indexes:
-    """The indexes of a corpus, which are made with a progress bar if they are missing."""
+    """The `retrievers.Indexes` of a corpus, which are made with a progress bar if they are missing."""
 
     def __init__(self, settings: Settings, corpus: Path) -> None:
         self.settings, self._corpus = settings, corpus
         self._words = indexed(corpus, settings)
 
     def words(self) -> Retriever:
-        """See `retrievers.Indexes`."""
         return self._words
 
     def meaning(self) -> Retriever:
-        """See `retrievers.Indexes`."""
         name = f"corpus-{corpus_folder(self._corpus, self.settings).name}"
         encoder = with_bar("Encoder", load_encoder, self.settings)
         meaning = with_bar("Vectors", dense_retriever, name, self._words, self.settings, encoder)

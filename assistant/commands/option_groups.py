@@ -9,20 +9,21 @@ from collections.abc import Callable, Iterator
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
+from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
-from typer import Typer
+from typer import Option, Typer
 from typer.models import CommandFunctionType
 
-from assistant.commands.common import Backend, DataDir, Model, SettingsFile, settings_of
-from assistant.settings import Settings
+from assistant.commands.common import DataDir, Model, settings_of
+from assistant.settings import AnyBackend, Settings
 
 
 @dataclass(frozen=True)
 class SettingsOptions:
     """The options that say where the settings and the data are."""
 
-    settings_file: SettingsFile = None
+    settings_file: Annotated[Path | None, Option("--settings", help="A TOML file with settings.")] = None
     data_dir: DataDir = None
 
     def load_settings(self, **overrides: Any) -> Settings:
@@ -35,7 +36,7 @@ class ModelOptions(SettingsOptions):
     """The same, and which language model is asked."""
 
     model: Model = None
-    backend: Backend = None
+    backend: Annotated[AnyBackend | None, Option(help="What runs it, as in the setting llm.backend.")] = None
 
     def load_settings(self, **overrides: Any) -> Settings:
         """See `SettingsOptions`."""
