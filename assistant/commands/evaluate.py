@@ -233,8 +233,9 @@ def evaluate_support(
 ) -> None:
     """How well is "supported" told from the rest? AUC, balanced accuracy, precision, recall, milliseconds a pair."""
     rows = sample.of(support.read_pairs(pairs, split, corpus or ()))
-    judge = judge or options.load_settings().turn.support
-    judge_asked = _support(judge, options.load_settings())
+    knobs = options.load_settings()
+    judge = judge or knobs.turn.support
+    judge_asked = _support(judge, knobs)
     with bar("Pairs") as progress:
         judged = support.by_judge(judge_asked)
         summary, rows_judged = support.measure(rows, judged, judge_asked.threshold, lambda n: progress(n, len(rows)))
@@ -272,15 +273,15 @@ def evaluate_suitability(
     options: JudgeOptions,
 ) -> None:
     """How well are clashes told? AUC, precision, recall, the share of false alarms, milliseconds a pair."""
-    rows = sample.of(suitability.read_pairs(pairs, corpus or ()))
+    rows, knobs = sample.of(suitability.read_pairs(pairs, corpus or ())), options.load_settings()
     if judge == BY_LLM:
-        judged_by, threshold = suitability.by_llm(language_model(options.load_settings())), EVEN
+        judged_by, threshold = suitability.by_llm(language_model(knobs)), EVEN
     else:
-        embedder = embedder_of(options.load_settings())
-        trained = judge_of(Path(judge), embedder) if judge else shipped(options.load_settings(), embedder, silent)
+        embedder = embedder_of(knobs)
+        trained = judge_of(Path(judge), embedder) if judge else shipped(knobs, embedder, silent)
         judged_by, threshold = suitability.by_judge(trained), trained.threshold
     summary, rows_judged = suitability.measure(rows, judged_by, threshold)
-    options.finish({"judge": judge or options.load_settings().facts.suitability, **summary}, rows_judged)
+    options.finish({"judge": judge or knobs.facts.suitability, **summary}, rows_judged)
 
 
 @command
@@ -392,8 +393,7 @@ def evaluate_re_rag(
     chosen = weighing.prepare(experiment)
     retriever, embedder = indexed(experiment.corpus, knobs), embedder_of(knobs)
     llm = language_model(knobs)
-    with bar("Estimator") as progress:
-        judge = estimators.load_calibrated(estimator, calibration, lambda: llm, knobs, progress)
+    judge = with_bar("Estimator", estimators.load_calibrated, estimator, calibration, lambda: llm, knobs)
     task = weighing.Weighing(experiment, chosen, model_of(knobs), llm.name, judge)
     options.perform(task, lambda: Parts(knobs, llm, embedder, retriever))
 

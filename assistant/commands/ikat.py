@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich.markup import escape
 
 from assistant.commands.common import by_words, out, say
 from assistant.commands.experiment import indexed, with_models
@@ -161,9 +160,7 @@ def _report_problems(runs: Sequence[Path], topics: Topics) -> None:
         warnings = [one for one in problems if one.level == "warning"]
         _show(errors)
         _show(warnings)
-        out.print(
-            f"{escape(str(run))}: {len(errors)} errors, {len(warnings)} warnings", highlight=False, soft_wrap=True
-        )
+        say(f"{run}: {len(errors)} errors, {len(warnings)} warnings")
         refused += [run.name] if errors else []
     if refused:
         raise DataError(f"iKAT {topics.year} would refuse {' and '.join(refused)}; mend what is listed above.")

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.table import Column
 
-from assistant.commands.common import load_llm, out, print_table, say
+from assistant.commands.common import load_llm, print_table, say
 from assistant.commands.option_groups import Group, ModelOptions, SettingsOptions, with_option_groups
 from assistant.commands.progress_bars import bar_of_bytes
 from assistant.commands.servers import app as servers_app
@@ -107,7 +107,7 @@ def verify(
     if errors:
         raise ModelError(" ".join(errors))
     if not names:
-        out.print("No model has been fetched yet.")
+        say("No model has been fetched yet.")
 
 
 def _answering(settings: Settings) -> str:
@@ -168,11 +168,9 @@ def _list_servers() -> None:
     if found:
         rows = ((server.kind, server.address, "\n".join(server.models) or "none") for server in found)
         print_table(("server", "address", "models"), rows)
-        out.print(
-            "Set llm.backend to server, llm.server to an address, and llm.model to one of its models.", soft_wrap=True
-        )
+        say("Set llm.backend to server, llm.server to an address, and llm.model to one of its models.")
     else:
-        out.print("No server of language models answers on this computer.")
+        say("No server of language models answers on this computer.")
 
 
 def _verified(catalogue: Catalogue, name: str, settings: Settings) -> str:
