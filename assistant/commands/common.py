@@ -53,7 +53,7 @@ Compared = Annotated[
 
 def by_words(settings: Settings) -> Settings:
     """The settings for a command that searches by words alone, whatever they say of it."""
-    return settings.model_copy(update={"retrieve": settings.retrieve.model_copy(update={"retriever": "bm25"})})
+    return settings.changed(retrieve={"retriever": "bm25"})
 
 
 def settings_of(file: Path | None, data_dir: Path | None, **overrides: Any) -> Settings:

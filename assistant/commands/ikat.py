@@ -122,8 +122,7 @@ def _judging(settings: Settings, quality: Path | None) -> Settings:
         ModelError: the classifier can't be loaded; a run that was to be judged by it should not go on without.
     """
     if quality:
-        turn = settings.turn.model_copy(update={"quality_model": str(quality)})
-        settings = settings.model_copy(update={"turn": turn})
+        settings = settings.changed(turn={"quality_model": str(quality)})
     if settings.turn.quality_model:
         Classifier.load(Path(settings.turn.quality_model))
     return settings

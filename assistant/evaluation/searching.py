@@ -52,8 +52,7 @@ class Finder:
         iterations: int = ITERATIONS,
         stop: Event | None = None,
     ) -> None:
-        knobs = settings.turn.model_copy(update={"itrg_rounds": iterations, "early_stop": False})
-        self._settings = always_drafting(settings.model_copy(update={"turn": knobs}))
+        self._settings = always_drafting(settings.changed(turn={"itrg_rounds": iterations, "early_stop": False}))
         self._loops, self._stop = loops, stop or Event()
         # a thread that asks for what another one is just computing waits for it
         self._parts = cached({}, condition=Condition())(parts)
