@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from threading import Event
 from typing import Annotated
@@ -124,14 +124,9 @@ def _known(options: Settings, texts: Sequence[str], temporary: bool) -> tuple[Fa
 
 
 def _lines() -> Iterator[str]:
-    while True:
-        try:
-            line = out.input("[bold]> [/bold]").strip()
-        except (EOFError, KeyboardInterrupt):
-            return
-        if not line:
-            return
-        yield line
+    with suppress(EOFError, KeyboardInterrupt):
+        while line := out.input("[bold]> [/bold]").strip():
+            yield line
 
 
 def run(turn: Turn, loader: Loader, quiet: bool = False) -> Turn:
