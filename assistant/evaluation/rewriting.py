@@ -121,7 +121,7 @@ class Rewriting(Task[FollowUp, Parts]):
         nDCG@10.
         """
         by_variant = {
-            variant: scores({one: _found(_text(rows[one], variant), retriever) for one in self.items}, qrels, RETRIEVAL)
+            variant: scores({one: _found(rows[one], variant, retriever) for one in self.items}, qrels, RETRIEVAL)
             for variant in VARIANTS
         }
         measured = {variant: means(by_measure, self.seed) for variant, by_measure in by_variant.items()}
@@ -165,13 +165,9 @@ def _likeness(rows: Sequence[Row], variant: str, seed: int) -> Summary:
     return dict([*rouge, ("BLEU", BLEU().corpus_score(written, [human]).score), em])
 
 
-def _text(row: Row, variant: str) -> str:
-    if variant != "searched":
-        return str(row[variant])
-    return search_text(Turn(row["utterance"], question=row["ours"], rewritten=row["ours"] != row["utterance"]))
-
-
-def _found(query: str, retriever: Retriever) -> list[str]:
+def _found(row: Row, variant: str, retriever: Retriever) -> list[str]:
+    turn = Turn(row["utterance"], question=row["ours"], rewritten=row["ours"] != row["utterance"])
+    query = search_text(turn) if variant == "searched" else row[variant]
     return [passage.id for passage in retriever.search(query, 100)]
 
 
