@@ -61,8 +61,10 @@ def ikat(  # noqa: PLR0913 - one parameter an option
 
     label, asked = Label(name, team, kind, reply), read_topics(topics).only(topic or ())
     label.check(asked.year)
-    knobs = always_drafting(options.load_settings())
-    knobs = _judging(by_words(knobs), quality)
+    knobs = always_drafting(by_words(options.load_settings(turn={"quality_model": str(quality or "")})))
+    if knobs.turn.quality_model:
+        # a run that was to be judged by it should not go on without
+        Classifier.load(Path(knobs.turn.quality_model))
     below = knobs.relevance.if_unanswerable_for("factoid")
     choices = turn_options.choices(knobs, library or "", below)
     if index and library:
@@ -113,19 +115,6 @@ def index(
     if into:
         clueweb.build_index(passages, into, threads)
         say(f"The index is in {into}; search it with: python -m assistant ikat --index {into} ...")
-
-
-def _judging(settings: Settings, quality: Path | None) -> Settings:
-    """The settings with this classifier of passage quality, if one is named.
-
-    Raises:
-        ModelError: the classifier can't be loaded; a run that was to be judged by it should not go on without.
-    """
-    if quality:
-        settings = settings.changed(turn={"quality_model": str(quality)})
-    if settings.turn.quality_model:
-        Classifier.load(Path(settings.turn.quality_model))
-    return settings
 
 
 def _searched(settings: Settings, index: Path | None, library: str) -> Retriever:
