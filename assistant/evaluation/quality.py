@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pandas import DataFrame
+from pandas import DataFrame, cut
 from pydantic import BaseModel, Field
 from sklearn.metrics import classification_report, confusion_matrix
 
@@ -98,11 +98,10 @@ def _fitted(examples: Sequence[Example]) -> Classifier:
 
 def _judged(model: Classifier, examples: Sequence[Example]) -> DataFrame:
     """What the texts are and are taken for, with their sources and bands of length."""
-    predicted = [judgement.label for judgement in model.judge([example.text for example in examples])]
-    lengths = [len(example.text.split()) for example in examples]
-    bands = [next(name for name, longest in BANDS.items() if length <= longest) for length in lengths]
-    sources, labels = [example.source for example in examples], [example.label for example in examples]
-    return DataFrame({"source": sources, "is": labels, "said": predicted, "band": bands})
+    judged = DataFrame([example.model_dump() for example in examples]).rename(columns={"label": "is"})
+    judged["said"] = [judgement.label for judgement in model.judge(list(judged["text"]))]
+    judged["band"] = cut(judged["text"].str.split().str.len(), [0, *BANDS.values()], labels=list(BANDS))
+    return judged
 
 
 def _scores(judged: DataFrame) -> Summary:
