@@ -84,6 +84,8 @@ def load(name: str) -> Any:
     Raises:
         SettingsError: it is not part of what is installed.
     """
+    from assistant.commands.option_groups import Group  # noqa: PLC0415 - the help needs none of what it imports
+
     module, attribute = COMMANDS[name][0].split(":")
     try:
         found = getattr(import_module(module), attribute)
@@ -93,7 +95,7 @@ def load(name: str) -> Any:
         raise SettingsError(
             "The benchmarks come with Sequitur's source alone: run `python -m assistant bench` in a checkout of it."
         ) from error
-    alone = typer.Typer(rich_markup_mode=None)
+    alone = Group(rich_markup_mode=None)
     if isinstance(found, typer.Typer):
         alone.add_typer(found, name=name)
     else:

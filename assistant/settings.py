@@ -477,6 +477,11 @@ class Settings(BaseSettings):
             raise ValueError(f"replies of {longest} tokens take an llm.context of {least}, not {self.llm.context}")
         return self
 
+    def changed(self, **sections: Mapping[str, Any]) -> Settings:
+        """These settings with other values in sections, taken as they are: `changed(turn={"early_stop": False})`."""
+        copies = {name: getattr(self, name).model_copy(update=values) for name, values in sections.items()}
+        return self.model_copy(update=copies)
+
     @property
     def database_url(self) -> str:
         """The SQLAlchemy URL of the conversations and facts."""

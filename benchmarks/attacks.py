@@ -30,7 +30,6 @@ from typer.testing import CliRunner
 
 from assistant.chat import BROKEN
 from assistant.commands.common import say, talk
-from assistant.commands.option_groups import with_option_groups
 from assistant.errors import LibraryError, SequiturError
 from assistant.library import apart
 from assistant.library.readers import read, suffixes
@@ -584,7 +583,6 @@ def run(count: int, seed: int, only: Iterable[str] = ()) -> list[Row]:
     return rows
 
 
-@with_option_groups
 def attacks(
     count: Annotated[int, typer.Option("--fuzz", min=0, help="Made-up inputs of each of four kinds.")] = 10_000,
     seed: Annotated[int, typer.Option(help="Decides the made-up inputs.")] = 0,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import typer
-
+from assistant.commands.option_groups import Group
 from benchmarks.attacks import attacks
 from benchmarks.convert import convert
 from benchmarks.documents import documents
@@ -22,14 +21,7 @@ from benchmarks.tables import tables
 from benchmarks.turn import turn
 from benchmarks.workers import workers
 
-app = typer.Typer(help="Measure speed and memory.", no_args_is_help=True)
-
-
-@app.callback()
-def _group() -> None:
-    """Measure speed and memory."""
-
-
+app = Group(help="Measure speed and memory.", no_args_is_help=True)
 for command in (
     retrieval, strategies, turn, llm, convert, gpu, relevance, memory, documents, tables, scale, attacks, faults,
     injections, load, workers, peers,

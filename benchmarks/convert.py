@@ -10,7 +10,7 @@ from typing import Annotated
 import psutil
 import typer
 
-from assistant.commands.option_groups import SettingsOptions, with_option_groups
+from assistant.commands.option_groups import SettingsOptions
 from assistant.llm.catalogue import Catalogue
 from assistant.llm.engines.openvino_model import converted
 from assistant.settings import Settings
@@ -19,7 +19,6 @@ from benchmarks.figures import Figures
 _GB = 1e9
 
 
-@with_option_groups
 def convert(
     model: Annotated[str, typer.Option(help="A name of the catalogue, or the path of a GGUF file.")] = "default",
     *,

@@ -21,7 +21,6 @@ import httpx
 import typer
 
 from assistant.commands.common import talk
-from assistant.commands.option_groups import with_option_groups
 from assistant.errors import SequiturError
 from assistant.settings import Settings
 from assistant.store.database import is_postgres
@@ -106,7 +105,6 @@ def _killed(page: Served, clicks: Clicks, found: Kills, moment: float) -> float:
 # --- the command --------------------------------------------------------------------------------------------------
 
 
-@with_option_groups
 def faults(
     count: Annotated[int, typer.Option("--kills", min=0, help="Kills of the served process.")] = 1000,
     cut: Annotated[int, typer.Option("--cuts", min=0, help="Cuts of the database, and of an index.")] = 20,

@@ -14,7 +14,7 @@ from typing import Annotated, get_args
 import typer
 
 from assistant.commands.common import results_folder, talk, writing
-from assistant.commands.option_groups import SettingsOptions, with_option_groups
+from assistant.commands.option_groups import SettingsOptions
 from assistant.commands.progress_bars import bar_of_bytes
 from assistant.errors import ModelError
 from assistant.llm.catalogue import Catalogue
@@ -37,7 +37,6 @@ class Machine:
     packages: dict[str, str]
 
 
-@with_option_groups
 def gpu(
     into: Annotated[Path, typer.Option("--out", help="A folder for gpu.json and turn.json.")],
     model: Annotated[str, typer.Option(help="A name of the catalogue, a hub id or a folder.")] = GPU_DEFAULT,

@@ -24,7 +24,7 @@ import typer
 
 from assistant.chat import Chat, Source
 from assistant.commands.common import ready, talk
-from assistant.commands.option_groups import ModelOptions, with_option_groups
+from assistant.commands.option_groups import ModelOptions
 from assistant.commands.turn_options import TurnOptions
 from assistant.errors import LibraryError, SequiturError
 from assistant.library.index import add_documents
@@ -178,7 +178,6 @@ def _note(event: str, given: tuple[Any, ...], opened: list[str]) -> None:
         opened.append(host)
 
 
-@with_option_groups
 def injections(
     limit: Annotated[int, typer.Option(min=1, help="Of the 55 documents, so many.")] = 55,
     *,

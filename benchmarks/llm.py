@@ -20,7 +20,7 @@ import typer
 from assistant.commands.common import out, results_folder, talk, writing
 from assistant.commands.exit_status import at_end
 from assistant.commands.experiment import show
-from assistant.commands.option_groups import SettingsOptions, with_option_groups
+from assistant.commands.option_groups import SettingsOptions
 from assistant.errors import ModelError
 from assistant.llm.catalogue import Catalogue
 from assistant.llm.load import load
@@ -69,7 +69,6 @@ class Cost:
     bandwidth_share: float
 
 
-@with_option_groups
 def llm(
     model: Annotated[
         str, typer.Option(help="A name of the catalogue, a path, or (transformers) a hub id.")

@@ -29,7 +29,6 @@ import psutil
 import typer
 
 from assistant.commands.common import say, talk
-from assistant.commands.option_groups import with_option_groups
 from assistant.errors import ModelError
 from assistant.settings import PREFIX
 from assistant.store.database import connect
@@ -276,7 +275,6 @@ def at(values: Sequence[float], percent: int) -> float:
     return quantiles(values, n=100)[percent - 1] if len(values) > 1 else -1.0
 
 
-@with_option_groups
 def load(
     people: Annotated[int, typer.Option(min=1, help="People at once.")] = 20,
     minutes: Annotated[float, typer.Option(min=0.1, help="How long they ask.")] = 3.0,

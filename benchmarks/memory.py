@@ -15,7 +15,6 @@ import typer
 from assistant.chat import Chat
 from assistant.commands.common import Model, ready, talk
 from assistant.commands.experiment import ModelMeasurementOptions, show
-from assistant.commands.option_groups import with_option_groups
 from assistant.commands.turn_options import TurnOptions
 from assistant.errors import SequiturError
 from assistant.parts import Loader
@@ -92,7 +91,6 @@ class Small(ModelMeasurementOptions):
     model: Model = "smollm2-135m"
 
 
-@with_option_groups
 def memory(
     turns: Annotated[
         list[int] | None,

@@ -12,7 +12,6 @@ import typer
 
 from assistant.commands.common import load_llm
 from assistant.commands.experiment import ModelMeasurementOptions, show
-from assistant.commands.option_groups import with_option_groups
 from assistant.commands.progress_bars import bar
 from assistant.errors import DataError
 from assistant.experiment.datasets import read_questions, sample
@@ -21,7 +20,6 @@ from assistant.library.corpus import load_corpus
 from assistant.types import Passage
 
 
-@with_option_groups
 def relevance(
     *,
     corpus: Corpus,

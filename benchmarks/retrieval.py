@@ -26,7 +26,6 @@ import psutil
 import typer
 
 from assistant.commands.experiment import MeasurementOptions, command_line, show, tell_folder
-from assistant.commands.option_groups import with_option_groups
 from assistant.commands.progress_bars import bar
 from assistant.errors import DataError
 from assistant.experiment.datasets import Question, fingerprint, read_questions, sample
@@ -408,7 +407,6 @@ def _peak() -> float:
     return peak_bytes() / MIB
 
 
-@with_option_groups
 def retrieval(  # noqa: PLR0913 - the experiment's knobs
     *,
     corpus: Corpus,

@@ -17,7 +17,7 @@ from pandas import DataFrame
 
 from assistant.commands.common import by_words, talk
 from assistant.commands.experiment import indexed, with_models
-from assistant.commands.option_groups import ModelOptions, with_option_groups
+from assistant.commands.option_groups import ModelOptions
 from assistant.evaluation.answers import Experiment, Material, Passages, prepare
 from assistant.evaluation.scores import Setting
 from assistant.experiment.options import Corpus, Questions, Seed
@@ -99,7 +99,6 @@ def _times(costs: DataFrame) -> float:
     return float((sums["seconds"] / sums["base"]).median())
 
 
-@with_option_groups
 def strategies(  # noqa: PLR0913 - the experiment's knobs
     *,
     corpus: Corpus,

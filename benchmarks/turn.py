@@ -18,7 +18,7 @@ import typer
 from assistant import turn as flow
 from assistant.commands.common import ready, talk
 from assistant.commands.experiment import show
-from assistant.commands.option_groups import ModelOptions, with_option_groups
+from assistant.commands.option_groups import ModelOptions
 from assistant.commands.turn_options import TurnOptions
 from assistant.errors import ModelError, SequiturError, SettingsError
 from assistant.experiment.task import Summary
@@ -114,7 +114,6 @@ _NOTHING = 0.01  # seconds
 _CONTEXT = get_context("spawn")  # a process with Java in it can't be forked
 
 
-@with_option_groups
 def turn(
     runs: Annotated[
         int, typer.Option(min=1, help="Times that all questions are asked; the first is the cold one.")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from assistant.commands.option_groups import SettingsOptions
 from assistant.errors import DataError
 from assistant.settings import Backend, LLMSettings, Settings
 from benchmarks import llm as bench
@@ -37,7 +38,7 @@ def test_a_folder_that_takes_no_results_is_told_before_the_model_is_loaded(tmp_p
     file = tmp_path / "file"
     file.write_text("mine")
     with pytest.raises(DataError, match=r"The results can't be written to .*file .*; choose another"):
-        bench.llm(model="no-such-model", into=file, data_dir=tmp_path / "data")
+        bench.llm(model="no-such-model", into=file, settings_options=SettingsOptions(data_dir=tmp_path / "data"))
 
 
 def test_the_fastest_engine_is_named_for_chat_and_for_evaluation() -> None:

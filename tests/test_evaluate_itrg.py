@@ -14,7 +14,7 @@ from assistant.errors import DataError, SettingsError
 from assistant.evaluation import ranking
 from assistant.evaluation.answer_methods import Method, method
 from assistant.evaluation.answers import Experiment, Varied, claim, prepare
-from assistant.evaluation.few_shot import Demonstrator, demonstrating, draw
+from assistant.evaluation.few_shot import Demonstrator, draw
 from assistant.evaluation.scores import Setting
 from assistant.evaluation.searching import Finder, check_loops
 from assistant.experiment.datasets import Question
@@ -201,10 +201,9 @@ def test_a_demonstrator_scores_with_demonstrations() -> None:
 
     shown = [Question("1", "capital of Peru?", ("Lima",))]
     llm = Scoring()
-    assert demonstrating(llm, ()) is llm
-    scoring = demonstrating(llm, shown)
     prompt = (Message("system", "You answer."), Message("user", "capital of Norway?"))
-    assert scoring.score([(prompt, "Oslo")], Event()) == [-4.0]
+    assert Demonstrator(llm, ()).score([(prompt, "Oslo")], Event()) == [-2.0]
+    assert Demonstrator(llm, shown).score([(prompt, "Oslo")], Event()) == [-4.0]
 
 
 def test_a_document_for_a_question_too_long_for_the_model_counts_as_wrong(files, parts, tmp_path) -> None:  # noqa: F811

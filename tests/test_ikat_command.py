@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-import typer
 from typer.testing import CliRunner, Result
 
 from assistant.commands import ikat
+from assistant.commands.option_groups import Group
 from assistant.errors import DataError, LibraryError, ModelError, SettingsError
 from tests.fixtures_models import sharing_models
 from tests.test_ikat_topics import topics_of, write
@@ -19,7 +19,7 @@ pytest_plugins = ["tests.fixtures_models"]
 
 
 def typed(*words: object) -> Result:
-    app = typer.Typer()
+    app = Group()
     app.command("ikat")(ikat.ikat)
     app.command("ikat-validate")(ikat.validate)
     return CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)

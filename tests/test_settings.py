@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from assistant.commands.option_groups import ModelOptions
 from assistant.errors import SettingsError
 from assistant.settings import Settings, load
 
@@ -26,6 +27,15 @@ def test_what_is_said_outright_wins_over_environment_and_file(tmp_path: Path, mo
     assert (found.retrieve.top_k, found.retrieve.fusion_depth) == (5, 7)
     assert load(file, data_dir=tmp_path).data_dir == tmp_path
     assert Settings(data_dir=tmp_path).data_dir == tmp_path
+
+
+def test_the_command_line_says_single_settings_of_a_section_and_leaves_the_others(tmp_path: Path) -> None:
+    file = written(tmp_path, 'library = "file"\n[llm]\nmodel = "kept"\ncontext = 8192\n[web]\nport = 9\nhost = "::1"\n')
+    said = ModelOptions(file, tmp_path, model="fast").load_settings(web={"host": None, "port": 0}, library=None)
+    assert (said.llm.model, said.llm.context, said.library, said.data_dir) == ("fast", 8192, "file", tmp_path)
+    assert (said.web.host, said.web.port) == ("::1", 0)
+    assert ModelOptions(file).load_settings(retrieve={"retriever": "bm25"}).llm.model == "kept"
+    assert said.changed(turn={"early_stop": False}, web={"port": 5}).web.host == "::1"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from threading import Event
 from typing import Annotated
@@ -18,13 +18,13 @@ from typer import Argument, Option
 
 from assistant import turn as flow
 from assistant.chat import addressed, exchanges, within
-from assistant.commands.common import Searched, out, ready, talk
-from assistant.commands.option_groups import ModelOptions, with_option_groups
+from assistant.commands.common import out, ready, talk
+from assistant.commands.option_groups import ModelOptions
 from assistant.commands.turn_options import TurnOptions
 from assistant.errors import LibraryError, SequiturError
 from assistant.library.collections import library_of
 from assistant.parts import Loader
-from assistant.settings import IfUnanswerable, Settings
+from assistant.settings import IfUnanswerable, RetrieverName, Settings
 from assistant.store.database import connect
 from assistant.types import Fact, Turn, new_id, now
 from assistant.wording.replies import reply
@@ -44,7 +44,13 @@ class Asking(TurnOptions):
     collection: Annotated[
         str | None, Option(help="A collection of your own documents to answer from, in place of a library.")
     ] = None
-    retriever: Searched = None
+    retriever: Annotated[
+        RetrieverName | None,
+        Option(
+            help="How passages are searched: by words (bm25), by meaning (dense), or both (hybrid).",
+            show_default="hybrid",
+        ),
+    ] = None
     if_unanswerable: Annotated[
         IfUnanswerable | None,
         Option(help="What happens where no passage seems to answer, as in relevance.if_unanswerable."),
@@ -52,7 +58,7 @@ class Asking(TurnOptions):
 
     def settled(self, options: ModelOptions) -> Settings:
         """The settings, with these options on top."""
-        return options.load_settings(retriever=self.retriever, library=self.library)
+        return options.load_settings(retrieve={"retriever": self.retriever}, library=self.library)
 
     def beginning(self, settings: Settings) -> Callable[..., Turn]:
         """A function that begins a turn from an utterance and the turns before it, with the chosen options and facts.
@@ -74,7 +80,6 @@ class Asking(TurnOptions):
         return begun
 
 
-@with_option_groups
 def ask(
     question: Annotated[str, Argument(help="What you want to know.")],
     *,
@@ -89,7 +94,6 @@ def ask(
     finish(run(turn, ready(settings), quiet=as_data), as_data)
 
 
-@with_option_groups
 def chat(*, asked: Asking, options: ModelOptions) -> None:
     """Talk in the terminal; an empty line or Ctrl-D ends it, Ctrl-C stops an answer."""
     settings = asked.settled(options)
@@ -120,14 +124,9 @@ def _known(options: Settings, texts: Sequence[str], temporary: bool) -> tuple[Fa
 
 
 def _lines() -> Iterator[str]:
-    while True:
-        try:
-            line = out.input("[bold]> [/bold]").strip()
-        except (EOFError, KeyboardInterrupt):
-            return
-        if not line:
-            return
-        yield line
+    with suppress(EOFError, KeyboardInterrupt):
+        while line := out.input("[bold]> [/bold]").strip():
+            yield line
 
 
 def run(turn: Turn, loader: Loader, quiet: bool = False) -> Turn:

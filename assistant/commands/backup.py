@@ -9,14 +9,13 @@ import typer
 from rich.filesize import decimal
 
 from assistant.commands.common import say, talk
-from assistant.commands.option_groups import SettingsOptions, with_option_groups
+from assistant.commands.option_groups import SettingsOptions
 from assistant.settings import default_file, usual_file
 from assistant.upkeep.archive import MODELS, SETTINGS, Manifest
 from assistant.upkeep.backup import write_backup
 from assistant.upkeep.restore import ASIDE, restore_backup
 
 
-@with_option_groups
 def backup(
     file: Annotated[Path, typer.Argument(help="The file to write, such as sequitur.zip; it must be new.")],
     keys: Annotated[
@@ -40,7 +39,6 @@ def backup(
     )
 
 
-@with_option_groups
 def restore(
     file: Annotated[Path, typer.Argument(help="What `backup` wrote.")],
     *,

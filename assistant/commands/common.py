@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -11,6 +12,8 @@ import typer
 from rich import progress as rich_progress
 from rich.console import Console
 from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Column, Table
+from rich.text import Text
 
 from assistant import parts
 from assistant.commands.exit_status import at_end
@@ -19,7 +22,7 @@ from assistant.library import starter
 from assistant.library.shelves import check_is_built
 from assistant.parts import Loader, LoadingStage
 from assistant.protocols import Engine, Progress
-from assistant.settings import AnyBackend, RetrieverName, Settings, load
+from assistant.settings import RetrieverName, Settings, load
 
 # Messages for people go to the error stream, so that with `--json` the output is for programs only.
 talk = Console(stderr=True)
@@ -31,25 +34,16 @@ def say(text: str, console: Console = out) -> None:
     console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
-SettingsFile = Annotated[Path | None, typer.Option("--settings", help="A TOML file with settings.")]
-DataDir = Annotated[Path | None, typer.Option("--data-dir", help="The folder that everything is written to.")]
+def print_table(heads: Sequence[str | Column], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table whose cells are texts as they are: brackets are no markup."""
+    table = Table(*heads, box=None)
+    for row in rows:
+        table.add_row(*map(Text, row))
+    out.print(table)
+
+
 Model = Annotated[str | None, typer.Option(help="The language model, as in the setting llm.model.")]
-Backend = Annotated[
-    AnyBackend | None,
-    typer.Option(help="What runs it, as in the setting llm.backend."),
-]
-Rounds = Annotated[
-    int | None,
-    typer.Option("--loops", min=1, max=5, help="Drafts and searches: the X of Generate-Retrieve-Generate."),
-]
-Searched = Annotated[
-    RetrieverName | None,
-    typer.Option(
-        "--retriever",
-        help="How passages are searched: by words (bm25), by meaning (dense), or both (hybrid).",
-        show_default="hybrid",
-    ),
-]
+DataDir = Annotated[Path | None, typer.Option("--data-dir", help="The folder that everything is written to.")]
 # Tables that compare ways to answer search as the papers do, unless told otherwise.
 Compared = Annotated[
     RetrieverName,
@@ -59,27 +53,20 @@ Compared = Annotated[
 
 def by_words(settings: Settings) -> Settings:
     """The settings for a command that searches by words alone, whatever they say of it."""
-    return settings.model_copy(update={"retrieve": settings.retrieve.model_copy(update={"retriever": "bm25"})})
+    return settings.changed(retrieve={"retriever": "bm25"})
 
 
-def settings_of(
-    file: Path | None,
-    data_dir: Path | None,
-    *,
-    model: str | None = None,
-    backend: str | None = None,
-    retriever: str | None = None,
-    library: str | None = None,
-) -> Settings:
-    """The settings, with what the command line says on top."""
-    settings = load(file, **_given(data_dir=data_dir, library=library))
-    llm = settings.llm.model_copy(update=_given(model=model, backend=backend))
-    retrieve = settings.retrieve.model_copy(update=_given(retriever=retriever))
-    return settings.model_copy(update={"llm": llm, "retrieve": retrieve})
+def settings_of(file: Path | None, data_dir: Path | None, **overrides: Any) -> Settings:
+    """The settings, with what the command line says on top.
+
+    `overrides` are top-level settings, and sections as dictionaries; options that were left out (None, "") say nothing.
+    """
+    return load(file, **_given({"data_dir": data_dir, **overrides}))
 
 
-def _given(**options: Any) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if value}
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+    each = {name: _given(value) if isinstance(value, dict) else value for name, value in options.items()}
+    return {name: value for name, value in each.items() if value is not None and value != ""}
 
 
 def results_folder(into: Path | None) -> None:

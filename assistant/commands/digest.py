@@ -8,10 +8,8 @@ import typer
 
 from assistant.commands.ask import finish, run
 from assistant.commands.common import ready, talk
-from assistant.commands.option_groups import ModelOptions, with_option_groups
+from assistant.commands.option_groups import ModelOptions
 from assistant.commands.turn_options import TurnOptions
-from assistant.parts import Loader
-from assistant.settings import Settings
 from assistant.types import Turn, WorkKind
 from assistant.whole.documents import named_work, read_documents
 from assistant.whole.plan import check, cost
@@ -19,7 +17,6 @@ from assistant.whole.speed import told
 from assistant.whole.work import title
 
 
-@with_option_groups
 def digest(
     documents: Annotated[list[str], typer.Argument(help="Documents of the library, by name or id: one, or two.")],
     task: Annotated[
@@ -43,10 +40,6 @@ def digest(
     cost(work, passages)
     turn = Turn(title(work), choices=TurnOptions().choices(settings), work=work, passages=tuple(passages))
     loader = ready(settings)
-    talk.print(_cost(turn, loader, settings), style="dim")
-    finish(run(turn, loader, quiet=as_data), as_data)
-
-
-def _cost(turn: Turn, loader: Loader, settings: Settings) -> str:
     running = loader.models.running
-    return told(turn.work, turn.passages, running.engine if running else None, settings) if turn.work else ""
+    talk.print(told(work, turn.passages, running.engine if running else None, settings), style="dim")
+    finish(run(turn, loader, quiet=as_data), as_data)

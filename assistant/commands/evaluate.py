@@ -116,7 +116,7 @@ def evaluate_answers(
 ) -> None:
     """Compare answer strategies by EM, F1, %Unk, %NM, tokens and seconds, on the same questions and passages."""
     names = tuple(dict.fromkeys(name for listed in (*strategy, *(more or ())) for name in listed.split(",")))
-    knobs = options.load_settings(retriever=retriever)
+    knobs = options.load_settings(retrieve={"retriever": retriever})
     experiment = replace(
         experiment,
         strategies=names,
@@ -152,7 +152,7 @@ def evaluate_uncertainty(  # noqa: PLR0913 - the experiment's knobs
     options: RunOptions,
 ) -> None:
     """Compare ways to tell that an answer is not known: AUC, and the best threshold of each."""
-    knobs = options.load_settings(retriever=retriever)
+    knobs = options.load_settings(retrieve={"retriever": retriever})
     experiment = answers.Experiment(
         corpus, questions, (), (scores.Setting(k, gold),), loop, retriever=_retriever_label(knobs), **asdict(sample)
     )
@@ -172,7 +172,7 @@ def evaluate_ranking(
     options: RunOptions,
 ) -> None:
     """Compare ways to find passages by nDCG, success, recall, reciprocal rank and average precision."""
-    knobs = options.load_settings(retriever=retriever)
+    knobs = options.load_settings(retrieve={"retriever": retriever})
     experiment = replace(experiment, retriever=_retriever_label(knobs) + (", without stop words" if stop_words else ""))
     task = ranking.Ranking(experiment, ranking.prepare(experiment), model_of(knobs))
 
@@ -202,13 +202,12 @@ def evaluate_rewriting(
     if corpus:
         read_corpus(corpus, set())
     every = rewriting.read_follow_ups(dialogues)
-    chosen = rewriting.choose(every, sample.limit, sample.seed, judged, sample.skip)
+    chosen = rewriting.choose(every, sample, judged)
     knobs = options.load_settings()
     retriever = _retriever(knobs, corpus) if corpus else None
     missing = sum(not one.human for one in every)
     task = rewriting.Rewriting(dialogues, chosen, model_of(knobs), sample.seed, retriever, judged, missing)
-    given = partial(with_models, knobs, retriever or Nothing())
-    options.perform(task, lambda: batched(given(), jobs), jobs)
+    options.perform(task, lambda: batched(with_models(knobs, retriever or Nothing()), jobs), jobs)
 
 
 # --- judges of pairs and messages --------------------------------------------------------------------------------
@@ -234,8 +233,9 @@ def evaluate_support(
 ) -> None:
     """How well is "supported" told from the rest? AUC, balanced accuracy, precision, recall, milliseconds a pair."""
     rows = sample.of(support.read_pairs(pairs, split, corpus or ()))
-    judge = judge or options.load_settings().turn.support
-    judge_asked = _support(judge, options.load_settings())
+    knobs = options.load_settings()
+    judge = judge or knobs.turn.support
+    judge_asked = _support(judge, knobs)
     with bar("Pairs") as progress:
         judged = support.by_judge(judge_asked)
         summary, rows_judged = support.measure(rows, judged, judge_asked.threshold, lambda n: progress(n, len(rows)))
@@ -273,15 +273,15 @@ def evaluate_suitability(
     options: JudgeOptions,
 ) -> None:
     """How well are clashes told? AUC, precision, recall, the share of false alarms, milliseconds a pair."""
-    rows = sample.of(suitability.read_pairs(pairs, corpus or ()))
+    rows, knobs = sample.of(suitability.read_pairs(pairs, corpus or ())), options.load_settings()
     if judge == BY_LLM:
-        judged_by, threshold = suitability.by_llm(language_model(options.load_settings())), EVEN
+        judged_by, threshold = suitability.by_llm(language_model(knobs)), EVEN
     else:
-        embedder = embedder_of(options.load_settings())
-        trained = judge_of(Path(judge), embedder) if judge else shipped(options.load_settings(), embedder, silent)
+        embedder = embedder_of(knobs)
+        trained = judge_of(Path(judge), embedder) if judge else shipped(knobs, embedder, silent)
         judged_by, threshold = suitability.by_judge(trained), trained.threshold
     summary, rows_judged = suitability.measure(rows, judged_by, threshold)
-    options.finish({"judge": judge or options.load_settings().facts.suitability, **summary}, rows_judged)
+    options.finish({"judge": judge or knobs.facts.suitability, **summary}, rows_judged)
 
 
 @command
@@ -368,7 +368,7 @@ def evaluate_relevance(
     if calibration:
         Calibration.load(calibration)
     material = relevance.prepare(experiment)
-    knobs = options.load_settings(retriever=retriever)
+    knobs = options.load_settings(retrieve={"retriever": retriever})
     with bar("Estimator") as progress:
         judge = estimators.load(estimator, lambda: load_llm(knobs, progress), knobs, progress)
     curve = Calibration.load(calibration, judge.name) if calibration else None
@@ -393,8 +393,7 @@ def evaluate_re_rag(
     chosen = weighing.prepare(experiment)
     retriever, embedder = indexed(experiment.corpus, knobs), embedder_of(knobs)
     llm = language_model(knobs)
-    with bar("Estimator") as progress:
-        judge = estimators.load_calibrated(estimator, calibration, lambda: llm, knobs, progress)
+    judge = with_bar("Estimator", estimators.load_calibrated, estimator, calibration, lambda: llm, knobs)
     task = weighing.Weighing(experiment, chosen, model_of(knobs), llm.name, judge)
     options.perform(task, lambda: Parts(knobs, llm, embedder, retriever))
 
@@ -590,18 +589,16 @@ def _retriever(knobs: Settings, corpus: Path) -> Retriever:
 
 
 class _Indexes:
-    """The indexes of a corpus, which are made with a progress bar if they are missing."""
+    """The `retrievers.Indexes` of a corpus, which are made with a progress bar if they are missing."""
 
     def __init__(self, settings: Settings, corpus: Path) -> None:
         self.settings, self._corpus = settings, corpus
         self._words = indexed(corpus, settings)
 
     def words(self) -> Retriever:
-        """See `retrievers.Indexes`."""
         return self._words
 
     def meaning(self) -> Retriever:
-        """See `retrievers.Indexes`."""
         name = f"corpus-{corpus_folder(self._corpus, self.settings).name}"
         encoder = with_bar("Encoder", load_encoder, self.settings)
         meaning = with_bar("Vectors", dense_retriever, name, self._words, self.settings, encoder)

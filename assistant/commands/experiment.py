@@ -21,7 +21,7 @@ from assistant.evaluation.looked_at import remarked
 from assistant.experiment.datasets import Question
 from assistant.experiment.options import AsJson, Kept, Sample
 from assistant.experiment.report import markdown
-from assistant.experiment.runs import CLAIM, ROWS, Row, Run
+from assistant.experiment.runs import CLAIM, ROWS, Row, Run, jsonl
 from assistant.experiment.task import Item, Summary, Task, With
 from assistant.judges import load as judges
 from assistant.library.corpus import corpus_retriever
@@ -90,8 +90,7 @@ class ResultOptions(MeasurementOptions):
             with writing(self.into):
                 self.into.mkdir(parents=True, exist_ok=True)
                 (self.into / "summary.json").write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
-                lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-                (self.into / ROWS).write_text("".join(lines), encoding="utf-8")
+                (self.into / ROWS).write_text(jsonl(rows), encoding="utf-8")
         show(summary, self.as_json)
 
 

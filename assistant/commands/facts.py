@@ -6,10 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
-from assistant.commands.common import out, say, talk
+from assistant.commands.common import print_table, say, talk
 from assistant.commands.option_groups import Group, SettingsOptions
 from assistant.errors import FactError
 from assistant.store.database import connect
@@ -29,10 +27,8 @@ def list_(user: User = "me", as_json: AsJson = False, *, options: SettingsOption
     if as_json:
         typer.echo(ptkb.export_json(user), nl=False)
         return
-    table = Table("id", "fact", "on", box=None)
-    for fact in ptkb.facts(user):
-        table.add_row(fact.id, Text(fact.text), "yes" if fact.on else "no")
-    out.print(table)
+    rows = ((fact.id, fact.text, "yes" if fact.on else "no") for fact in ptkb.facts(user))
+    print_table(("id", "fact", "on"), rows)
 
 
 @app.command()

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich.markup import escape
 
 from assistant.commands.common import by_words, out, say
 from assistant.commands.experiment import indexed, with_models
-from assistant.commands.option_groups import ModelOptions, with_option_groups
+from assistant.commands.option_groups import ModelOptions
 from assistant.commands.progress_bars import with_bar
 from assistant.commands.turn_options import TurnOptions
 from assistant.errors import DataError, LibraryError
@@ -27,7 +26,6 @@ SHOWN = 10
 TopicsFile = Annotated[Path, typer.Option("--topics", help="The topics of 2023, 2024 or 2025, the track's JSON file.")]
 
 
-@with_option_groups
 def ikat(  # noqa: PLR0913 - one parameter an option
     *,
     topics: TopicsFile,
@@ -63,8 +61,10 @@ def ikat(  # noqa: PLR0913 - one parameter an option
 
     label, asked = Label(name, team, kind, reply), read_topics(topics).only(topic or ())
     label.check(asked.year)
-    knobs = always_drafting(options.load_settings())
-    knobs = _judging(by_words(knobs), quality)
+    knobs = always_drafting(by_words(options.load_settings(turn={"quality_model": str(quality or "")})))
+    if knobs.turn.quality_model:
+        # a run that was to be judged by it should not go on without
+        Classifier.load(Path(knobs.turn.quality_model))
     below = knobs.relevance.if_unanswerable_for("factoid")
     choices = turn_options.choices(knobs, library or "", below)
     if index and library:
@@ -117,20 +117,6 @@ def index(
         say(f"The index is in {into}; search it with: python -m assistant ikat --index {into} ...")
 
 
-def _judging(settings: Settings, quality: Path | None) -> Settings:
-    """The settings with this classifier of passage quality, if one is named.
-
-    Raises:
-        ModelError: the classifier can't be loaded; a run that was to be judged by it should not go on without.
-    """
-    if quality:
-        turn = settings.turn.model_copy(update={"quality_model": str(quality)})
-        settings = settings.model_copy(update={"turn": turn})
-    if settings.turn.quality_model:
-        Classifier.load(Path(settings.turn.quality_model))
-    return settings
-
-
 def _searched(settings: Settings, index: Path | None, library: str) -> Retriever:
     """The library or index to search; an empty one is refused before a model is loaded."""
     if index is None:
@@ -162,9 +148,7 @@ def _report_problems(runs: Sequence[Path], topics: Topics) -> None:
         warnings = [one for one in problems if one.level == "warning"]
         _show(errors)
         _show(warnings)
-        out.print(
-            f"{escape(str(run))}: {len(errors)} errors, {len(warnings)} warnings", highlight=False, soft_wrap=True
-        )
+        say(f"{run}: {len(errors)} errors, {len(warnings)} warnings")
         refused += [run.name] if errors else []
     if refused:
         raise DataError(f"iKAT {topics.year} would refuse {' and '.join(refused)}; mend what is listed above.")

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.filesize import decimal
-from rich.markup import escape
-from rich.table import Table
 
-from assistant.commands.common import out, say, talk
-from assistant.commands.option_groups import SettingsOptions, with_option_groups
+from assistant.commands.common import print_table, say, talk
+from assistant.commands.option_groups import SettingsOptions
 from assistant.commands.progress_bars import bar_of_bytes
 from assistant.errors import LibraryError
 from assistant.library.index import Outcome, add_documents, list_documents, remove_documents
@@ -24,7 +23,6 @@ from assistant.text.sentences import clean
 DEFAULT = "documents"
 
 
-@with_option_groups
 def index(
     paths: Annotated[list[str] | None, typer.Argument(help="Files and folders.")] = None,
     *,
@@ -87,35 +85,29 @@ def _show(library: str, settings: Settings) -> None:
     if not documents:
         say(f"The library '{library}' holds no documents.")
         return
-    table = Table("document", "passages", "from", box=None)
+    rows = []
     for document in documents:
         told = BY_OCR if document.by_ocr else document.note
         name = f"{document.name} ({told})" if told else document.name
-        table.add_row(escape(name), str(document.passages), escape(clean(document.path)) or "-")
-    out.print(table)
+        rows.append((name, str(document.passages), clean(document.path) or "-"))
+    print_table(("document", "passages", "from"), rows)
 
 
 def _show_happenings(settings: Settings) -> None:
     """What became of the files of the folder that the page follows, if it ever followed one."""
-    happenings = Happenings(settings).all()
-    table = Table("followed folder, when", "file", "what", "why", box=None)
-    for one in happenings:
-        when = one.time.astimezone().strftime("%Y-%m-%d %H:%M")
-        table.add_row(when, escape(clean(one.name)), one.what, escape(one.why))
-    if happenings:
-        out.print(table)
+    rows = [
+        (one.time.astimezone().strftime("%Y-%m-%d %H:%M"), clean(one.name), one.what, one.why)
+        for one in Happenings(settings).all()
+    ]
+    if rows:
+        print_table(("followed folder, when", "file", "what", "why"), rows)
 
 
 def _report(outcomes: list[Outcome], library: str) -> None:
-    table = Table("document", "what", "passages", "why", box=None)
-    for one in outcomes:
-        table.add_row(escape(clean(one.name)), one.status, str(one.passages or ""), escape(one.reason))
-    out.print(table)
+    rows = ((clean(one.name), one.status, str(one.passages or ""), one.reason) for one in outcomes)
+    print_table(("document", "what", "passages", "why"), rows)
     if all(one.status == "skipped" for one in outcomes):
         raise LibraryError(f"Nothing was changed in the library '{library}'; the table says why.")
-    counts = {
-        status: sum(one.status == status for one in outcomes)
-        for status in dict.fromkeys(one.status for one in outcomes)
-    }
+    counts = Counter(one.status for one in outcomes)
     summary = ", ".join(f"{count} {status}" for status, count in counts.items())
     say(f"Library '{library}': {summary}.")

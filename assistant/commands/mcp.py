@@ -10,7 +10,7 @@ from assistant.api.answers import Answers
 from assistant.api.mcp import server
 from assistant.chat import Chat
 from assistant.commands.exit_status import at_end
-from assistant.commands.option_groups import ModelOptions, with_option_groups
+from assistant.commands.option_groups import ModelOptions
 from assistant.commands.turn_options import TurnOptions
 from assistant.parts import Loader
 from assistant.runs import Runs
@@ -21,7 +21,6 @@ from assistant.store.users import ME
 from ptkb.store import Ptkb
 
 
-@with_option_groups
 def mcp(
     user: Annotated[str, typer.Option(help="Whose facts and documents are used.")] = ME,
     *,

@@ -7,10 +7,9 @@ from threading import Event
 from typing import Annotated
 
 import typer
-from rich.markup import escape
-from rich.table import Column, Table
+from rich.table import Column
 
-from assistant.commands.common import load_llm, out, say
+from assistant.commands.common import load_llm, print_table, say
 from assistant.commands.option_groups import Group, ModelOptions, SettingsOptions, with_option_groups
 from assistant.commands.progress_bars import bar_of_bytes
 from assistant.commands.servers import app as servers_app
@@ -72,11 +71,11 @@ def list_models(
         return
     settings = options.load_settings()
     catalogue = Catalogue.load()
-    table = Table("name", "size", "context", "licence", "here", "what for", box=None)
+    rows = []
     for entry in catalogue.entries:
         here = "yes" if catalogue.is_here(entry.name, settings) else "no"
-        table.add_row(_names(entry), _size(entry), str(entry.context), entry.terms, here, entry.about)
-    out.print(table)
+        rows.append((_names(entry), _size(entry), str(entry.context), entry.terms, here, entry.about))
+    print_table(("name", "size", "context", "licence", "here", "what for"), rows)
     say(f"Models are kept in {settings.models_dir}.")
 
 
@@ -102,12 +101,13 @@ def verify(
     """Read models' files again and compare them with their pinned hashes."""
     settings = options.load_settings()
     catalogue = Catalogue.load()
-    names = [name] if name else _fetched(catalogue, settings)
+    fetched = [entry.name for entry in catalogue.entries if entry.folder(settings).exists()]
+    names = [name] if name else fetched
     errors = [error for error in (_verified(catalogue, each, settings) for each in names) if error]
     if errors:
         raise ModelError(" ".join(errors))
     if not names:
-        out.print("No model has been fetched yet.")
+        say("No model has been fetched yet.")
 
 
 def _answering(settings: Settings) -> str:
@@ -131,13 +131,13 @@ def _judging(settings: Settings) -> str:
 
 def _show_ratings(settings: Settings, running: str = "") -> None:
     ratings = rated(settings, running)
-    table = Table(Column("name", no_wrap=True), "size", "memory", "a turn", "on this computer", "here", box=None)
+    rows = []
     for one in ratings:
         verdict = f"{one.verdict}, the best" if one.best else str(one.verdict)
         turn = "not known" if one.seconds is None else f"{one.seconds:.0f} s"
         needs, here = f"{one.needs / _GB:.1f} GB", "yes" if one.here else "no"
-        table.add_row(_names(one.entry), _size(one.entry), needs, turn, verdict, here)
-    out.print(table)
+        rows.append((_names(one.entry), _size(one.entry), needs, turn, verdict, here))
+    print_table((Column("name", no_wrap=True), "size", "memory", "a turn", "on this computer", "here"), rows)
     for entry in (one.entry for one in ratings if not one.entry.commercial):
         say(f"{entry.name} is under {entry.terms}.")
     say(_advice(ratings, settings))
@@ -165,20 +165,12 @@ def _list_servers() -> None:
     from assistant.llm.servers.discovery import on_this_computer  # noqa: PLC0415 - takes a second to import
 
     found = asyncio.run(on_this_computer())
-    table = Table("server", "address", "models", box=None)
-    for server in found:
-        table.add_row(server.kind, server.address, "\n".join(map(escape, server.models)) or "none")
     if found:
-        out.print(table)
-        out.print(
-            "Set llm.backend to server, llm.server to an address, and llm.model to one of its models.", soft_wrap=True
-        )
+        rows = ((server.kind, server.address, "\n".join(server.models) or "none") for server in found)
+        print_table(("server", "address", "models"), rows)
+        say("Set llm.backend to server, llm.server to an address, and llm.model to one of its models.")
     else:
-        out.print("No server of language models answers on this computer.")
-
-
-def _fetched(catalogue: Catalogue, settings: Settings) -> list[str]:
-    return [entry.name for entry in catalogue.entries if entry.folder(settings).exists()]
+        say("No server of language models answers on this computer.")
 
 
 def _verified(catalogue: Catalogue, name: str, settings: Settings) -> str:

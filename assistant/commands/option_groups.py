@@ -9,24 +9,25 @@ from collections.abc import Callable, Iterator
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
+from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
-from typer import Typer
+from typer import Option, Typer
 from typer.models import CommandFunctionType
 
-from assistant.commands.common import Backend, DataDir, Model, SettingsFile, settings_of
-from assistant.settings import Settings
+from assistant.commands.common import DataDir, Model, settings_of
+from assistant.settings import AnyBackend, Settings
 
 
 @dataclass(frozen=True)
 class SettingsOptions:
     """The options that say where the settings and the data are."""
 
-    settings_file: SettingsFile = None
+    settings_file: Annotated[Path | None, Option("--settings", help="A TOML file with settings.")] = None
     data_dir: DataDir = None
 
-    def load_settings(self, **overrides: str | None) -> Settings:
-        """The settings of the file and the environment, with the command line's on top."""
+    def load_settings(self, **overrides: Any) -> Settings:
+        """The settings of the file and the environment, with the command line's on top; see `settings_of`."""
         return settings_of(self.settings_file, self.data_dir, **overrides)
 
 
@@ -35,11 +36,11 @@ class ModelOptions(SettingsOptions):
     """The same, and which language model is asked."""
 
     model: Model = None
-    backend: Backend = None
+    backend: Annotated[AnyBackend | None, Option(help="What runs it, as in the setting llm.backend.")] = None
 
-    def load_settings(self, **overrides: str | None) -> Settings:
+    def load_settings(self, **overrides: Any) -> Settings:
         """See `SettingsOptions`."""
-        return super().load_settings(model=self.model, backend=self.backend, **overrides)
+        return super().load_settings(llm={"model": self.model, "backend": self.backend}, **overrides)
 
 
 class Group(Typer):
@@ -61,18 +62,15 @@ def with_option_groups(command: Callable[..., None]) -> Callable[..., None]:
     def with_options(**values: Any) -> None:
         for name, kind in groups.items():
             members = [option.name for option in _options(parameters[name], kind) if option.name in values]
-            chosen = {member: values.pop(member) for member in members}
-            values[name] = kind(**{key: _as_declared(value) for key, value in chosen.items() if value is not None})
+            chosen = {member: value for member in members if (value := values.pop(member)) is not None}
+            # typer gives lists where tuples are declared
+            values[name] = kind(**{key: tuple(one) if isinstance(one, list) else one for key, one in chosen.items()})
         command(**values)
 
     options = [option for name, parameter in parameters.items() for option in _options(parameter, hints[name])]
     with_options.__signature__ = Signature(options)  # type: ignore[attr-defined]
     with_options.__annotations__ = {option.name: option.annotation for option in options}
     return with_options
-
-
-def _as_declared(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
 
 
 def _options(parameter: Parameter, kind: Any) -> Iterator[Parameter]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TypeVar, TypeVarTuple
 
 from rich.progress import (
@@ -25,11 +25,9 @@ T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 
-@contextmanager
-def bar(title: str) -> Iterator[Progress]:
+def bar(title: str) -> AbstractContextManager[Progress]:
     """A bar of things done, with an estimate of the time that is left."""
-    with _shown(title, MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn()) as tell:
-        yield tell
+    return _shown(title, MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn())
 
 
 def with_bar(title: str, work: Callable[[*Ts, Progress], T], *given: *Ts) -> T:
@@ -38,11 +36,9 @@ def with_bar(title: str, work: Callable[[*Ts, Progress], T], *given: *Ts) -> T:
         return work(*given, progress)
 
 
-@contextmanager
-def bar_of_bytes(title: str) -> Iterator[Progress]:
+def bar_of_bytes(title: str) -> AbstractContextManager[Progress]:
     """A bar of bytes, with their speed."""
-    with _shown(title, DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn()) as tell:
-        yield tell
+    return _shown(title, DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
 
 
 @contextmanager

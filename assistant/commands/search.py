@@ -9,12 +9,11 @@ from rich.markup import escape
 from rich.padding import Padding
 
 from assistant.commands.common import out, say
-from assistant.commands.option_groups import SettingsOptions, with_option_groups
+from assistant.commands.option_groups import SettingsOptions
 from assistant.library.finding import MOST, find
 from assistant.store.users import ME
 
 
-@with_option_groups
 def search(
     words: Annotated[str, typer.Argument(help="What to search for.")],
     library: Annotated[

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 LAN = "0.0.0.0"  # noqa: S104 - what --share-lan asks for; logins are then required
 
 
-@with_option_groups
 def serve(
     host: Annotated[str | None, typer.Option(help="Address to listen on.", show_default="127.0.0.1")] = None,
     port: Annotated[
@@ -36,23 +35,16 @@ def serve(
     options: ModelOptions,
 ) -> None:
     """Serve Sequitur's page, and load the models meanwhile."""
-    asked = {"host": LAN if share_lan else host, "port": port}
-    given: dict[str, object] = {name: value for name, value in asked.items() if value is not None}
-    _serve(_with_web(options.load_settings(), given))
+    _serve(options.load_settings(web={"host": LAN if share_lan else host, "port": port}))
 
 
 def main() -> None:
     """Serve as the command line says; an error that a person can mend is one sentence and exit code 2."""
     try:
-        typer.run(serve)
+        typer.run(with_option_groups(serve))
     except SequiturError as error:
         talk.print(str(error), style="red", markup=False)
         sys.exit(MENDABLE)
-
-
-def _with_web(settings: Settings, asked: dict[str, object]) -> Settings:
-    """What the command line says wins over file and environment."""
-    return settings.model_copy(update={"web": type(settings.web)(**{**settings.web.model_dump(), **asked})})
 
 
 def _serve(settings: Settings) -> None:

@@ -69,11 +69,6 @@ Corpora = Annotated[list[Path] | None, Option(help="Passages that pairs point in
 Length = Annotated[int, Option(min=16, help="Tokens read of question and passage together.")]
 
 
-@app.callback()
-def _group() -> None:
-    """Train the parts that learn."""
-
-
 # --- the relevance estimator -------------------------------------------------------------------------------------
 
 
@@ -452,13 +447,11 @@ def vectors(
     from assistant.retrieve.known_vectors import SHIPPED, write  # noqa: PLC0415
 
     knobs = options.load_settings()
-    with bar("Starter library") as progress:
-        library = Bm25(ensure_starter(knobs, progress))
+    library = Bm25(with_bar("Starter library", ensure_starter, knobs))
     encoder = open_encoder(Path(_resolved(knobs.embedder.model, knobs)))
     _, texts = rows_of(enumerate(library.passages()), (), encoder)
     file = into or SHIPPED / f"{encoder.name}.npz"
-    with bar("Vectors") as progress:
-        count = write(file, texts.values(), encoder, progress)
+    count = with_bar("Vectors", write, file, texts.values(), encoder)
     show({"vectors": count, "file": str(file)}, options.as_json)
 
 
@@ -473,6 +466,5 @@ def _resolved(model: str, knobs: Settings, title: str = "Encoder") -> str:
 
 
 def _show_epochs(epochs: Sequence[Any], as_json: bool) -> None:
-    """Print the results of each epoch."""
     history = [asdict(epoch) for epoch in epochs]
     show(history, as_json, {"epochs": history})

@@ -8,7 +8,6 @@ from typing import Annotated, Literal
 from typer import Option
 
 from assistant import turn as flow
-from assistant.commands.common import Rounds
 from assistant.settings import IfUnanswerable, Settings
 from assistant.types import Choices
 
@@ -18,7 +17,9 @@ class TurnOptions:
     """The options that say how a turn runs; an option that is left out is as the settings have it."""
 
     loop: Annotated[str | None, Option(help="How the passages are found.")] = None
-    loops: Rounds = None
+    loops: Annotated[
+        int | None, Option(min=1, max=5, help="Drafts and searches: the X of Generate-Retrieve-Generate.")
+    ] = None
     strategy: Annotated[str | None, Option(help="How the answer is made from the passages.")] = None
     k: Annotated[int | None, Option("--k", min=1, max=20, help="Passages shown to the model.")] = None
 

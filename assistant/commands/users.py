@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
-from assistant.commands.common import out, say, talk
+from assistant.commands.common import print_table, say, talk
 from assistant.commands.option_groups import Group, SettingsOptions
 from assistant.errors import SettingsError
 from assistant.store.database import connect
-from assistant.store.tokens import AccessToken, AccessTokens
+from assistant.store.tokens import AccessTokens
 from assistant.store.usage import Usage
 from assistant.store.users import ME, Logins, checked_name, checked_password, hash_password, kept_name
 from assistant.upkeep.accounts import Account, Accounts
@@ -66,12 +64,13 @@ def token(
     options: SettingsOptions,
 ) -> None:
     """Make a token by which a user's programs ask the API, and print it: it is shown this once."""
-    name, tokens = kept_name(name), _tokens(options)
+    name, tokens = kept_name(name), AccessTokens(connect(options.load_settings().database_url))
     if revoke is not None:
         tokens.revoke(name, revoke)
         say(f"The token {revoke} lets nobody in any more.", talk)
     elif list_:
-        _show(tokens.list(name))
+        rows = ((one.id, one.label, one.created[:16], one.used[:16] or "never") for one in tokens.list(name))
+        print_table(("id", "label", "created", "last used"), rows)
     else:
         if name not in _logins(options).users():
             raise SettingsError(f"The page serves no user '{name}'; `users list` shows who there is.")
@@ -86,11 +85,12 @@ def usage(
     options: SettingsOptions,
 ) -> None:
     """Show how much each user of the page has used: turns, tokens and seconds; nothing of what was said."""
-    table = Table("user", "turns", "tokens read", "written", "seconds", "last", box=None)
-    for one in Usage(connect(options.load_settings().database_url)).of_all(days):
-        figures = (f"{one.turns:,}", f"{one.read:,}", f"{one.written:,}", f"{one.seconds:,.0f}", one.last)
-        table.add_row(Text(one.user), *figures)
-    out.print(table)
+    heads = ("user", "turns", "tokens read", "written", "seconds", "last")
+    rows = (
+        (one.user, f"{one.turns:,}", f"{one.read:,}", f"{one.written:,}", f"{one.seconds:,.0f}", one.last)
+        for one in Usage(connect(options.load_settings().database_url)).of_all(days)
+    )
+    print_table(heads, rows)
 
 
 @app.command("hash")
@@ -113,17 +113,6 @@ def _confirm(name: str, account: Account) -> None:
 def _password(name: str = "") -> str:
     password: str = typer.prompt("Password", hide_input=True, confirmation_prompt="The same again", err=True)
     return checked_password(password, name)
-
-
-def _show(tokens: list[AccessToken]) -> None:
-    table = Table("id", "label", "created", "last used", box=None)
-    for one in tokens:
-        table.add_row(one.id, Text(one.label), one.created[:16], one.used[:16] or "never")
-    out.print(table)
-
-
-def _tokens(options: SettingsOptions) -> AccessTokens:
-    return AccessTokens(connect(options.load_settings().database_url))
 
 
 def _logins(options: SettingsOptions) -> Logins:

@@ -36,8 +36,7 @@ class Method:
         """The parts with this method's settings."""
         doubt = {"uncertainty": self.way, "unknown_threshold": self.threshold} if self.way else {}
         shown = {"answer_examples": True} if self.examples else {}
-        turn = parts.settings.turn.model_copy(update={**doubt, **shown})
-        return replace(parts, settings=parts.settings.model_copy(update={"turn": turn}))
+        return replace(parts, settings=parts.settings.changed(turn={**doubt, **shown}))
 
 
 def method(name: str, loop: str) -> Method:

@@ -31,7 +31,7 @@ from assistant.errors import DataError, SettingsError, UtteranceError
 from assistant.evaluation import plots, scores
 from assistant.evaluation.answer_methods import method
 from assistant.evaluation.baselines import BASELINES, THINKING, WITHOUT_PASSAGES
-from assistant.evaluation.few_shot import demonstrating, draw
+from assistant.evaluation.few_shot import Demonstrator, draw
 from assistant.evaluation.scores import Setting
 from assistant.evaluation.searching import BM25, ITERATIONS, Finder, check_loops
 from assistant.experiment.batching import batched
@@ -301,7 +301,7 @@ class Answers(Task[Ask, Parts]):
         loop, strategy = chosen.loop, chosen.strategy
         turn = Turn(text, question=text)
         cached, shown = parts.llm, self.material.demonstrations[: setting.shots]
-        parts = replace(chosen.with_settings(parts), llm=Meter(RepetitionCutter(demonstrating(parts.llm, shown))))
+        parts = replace(chosen.with_settings(parts), llm=Meter(RepetitionCutter(Demonstrator(parts.llm, shown))))
         answering = _strategy(strategy)
         if setting.samples > 1:
             answering = sampled(answering, setting.samples, self._experiment.seed)

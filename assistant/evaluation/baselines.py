@@ -35,8 +35,7 @@ def retrieve_then_read(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 def generate(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds one iteration whose document the model writes from its own knowledge, and `queries` with that document."""
     turn = replace(turn, iterations=(Iteration("", ()),))
-    for snapshot in write("generate", turn, parts, stop):
-        turn = snapshot
+    for turn in write("generate", turn, parts, stop):
         yield turn
     yield replace(turn, queries=(Query("document", f"{turn.question} {turn.document}"),))
 

@@ -26,15 +26,10 @@ def draw(questions: Sequence[Question], asked: Sequence[Question], n: int, seed:
     return tuple(able)
 
 
-def demonstrating(llm: LLM, demonstrations: Sequence[Question]) -> LLM:
-    """The model with demonstrations, if there are any."""
-    return Demonstrator(llm, demonstrations) if demonstrations else llm
-
-
 class Demonstrator(Wrapper):
     """An LLM wrapped around an LLM that inserts demonstrations behind the system message.
 
-    A choice among words gets none.
+    A choice among words gets none. Without demonstrations everything is passed on as it is.
     """
 
     def __init__(self, llm: LLM, demonstrations: Sequence[Question]) -> None:

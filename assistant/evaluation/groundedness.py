@@ -11,7 +11,6 @@ them. One row, where "asked" holds the support in [0, 1] by passage:
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,7 +26,7 @@ from sklearn.metrics import cohen_kappa_score
 from assistant.errors import DataError
 from assistant.experiment.datasets import Question, read_some, sample
 from assistant.experiment.measures import mean, ratio
-from assistant.experiment.runs import Row, Run
+from assistant.experiment.runs import Row, Run, jsonl
 from assistant.experiment.task import Rows, Summary, Task, decided_by
 from assistant.grounding.claims import is_claim
 from assistant.ikat.play import finished, searching
@@ -135,8 +134,7 @@ class Groundedness(Task[Question, Parts]):
         """Writes reading.jsonl, where it is wanted."""
         if self.read:
             sentences = to_read(run.rows[one] for one in self.items)
-            rows = sample(sentences, self.read, self.seed)
-            run.write("reading.jsonl", "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+            run.write("reading.jsonl", jsonl(sample(sentences, self.read, self.seed)))
         return ""
 
 

@@ -11,7 +11,7 @@ lines of `{"turn": "9-1_3", "text": "The DASH diet has little salt."}`. One row:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 from threading import Event
@@ -111,7 +111,7 @@ def measure(
             for name, measured in measured_by_kind.items()
             if len(measured)
         },
-        **({"nugget recall": _recall(held, seed)} if held else {}),
+        **({"nugget recall": _recall(list(held.values()), seed)} if held else {}),
         **{f"{name}, median": float(median(row[name] for row in listed)) for name in ("words", "seconds")},
     }, listed
 
@@ -136,6 +136,5 @@ def _held(played: Row, nuggets: Sequence[str], judge: SupportJudge) -> list[bool
     return [verdict.state == "supported" for verdict in verdicts]
 
 
-def _recall(held: Mapping[str, Sequence[bool]], seed: int) -> dict[str, float]:
-    recall = ratio([sum(of_turn) for of_turn in held.values()], [len(of_turn) for of_turn in held.values()], seed)
-    return {"value": recall.value, "low": recall.low, "high": recall.high, "n": sum(map(len, held.values()))}
+def _recall(held: Sequence[Sequence[bool]], seed: int) -> dict[str, float]:
+    return {**asdict(ratio(map(sum, held), map(len, held), seed)), "n": sum(map(len, held))}

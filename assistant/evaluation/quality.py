@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pandas import DataFrame
+from pandas import DataFrame, cut
 from pydantic import BaseModel, Field
 from sklearn.metrics import classification_report, confusion_matrix
 
@@ -38,11 +38,6 @@ class Example(BaseModel):
     split: Literal["train", "test"]
     source: str = ""
 
-    @property
-    def held_out(self) -> bool:
-        """Whether it is for testing."""
-        return self.split == "test"
-
 
 def read_examples(path: Path) -> list[Example]:
     """The labelled texts of a file.
@@ -63,12 +58,12 @@ def train(examples: Sequence[Example]) -> Classifier:
     Raises:
         DataError: a label has no text.
     """
-    return _fitted([example for example in examples if not example.held_out])
+    return _fitted([example for example in examples if example.split == "train"])
 
 
 def measure(model: Classifier, examples: Sequence[Example], seed: int = 0) -> Summary:
     """Macro-F1, each label's measures and the confusion matrix of the held-out texts, and the same by length."""
-    tested = _judged(model, [example for example in examples if example.held_out])
+    tested = _judged(model, [example for example in examples if example.split == "test"])
     bands = {name: tested[tested["band"] == name] for name in BANDS}
     return {
         "trained_on": len(examples) - len(tested),
@@ -90,7 +85,7 @@ def unseen(examples: Sequence[Example], progress: Progress) -> dict[str, Summary
     results: dict[str, Summary] = {}
     for done, source in enumerate(large):
         progress(done, len(large))
-        rest = [one for one in examples if one.source != source and not one.held_out]
+        rest = [one for one in examples if one.source != source and one.split == "train"]
         if {one.label for one in rest} == set(LABELS):
             results |= _by_source(_judged(_fitted(rest), [one for one in examples if one.source == source]))
     progress(len(large), len(large))
@@ -103,11 +98,10 @@ def _fitted(examples: Sequence[Example]) -> Classifier:
 
 def _judged(model: Classifier, examples: Sequence[Example]) -> DataFrame:
     """What the texts are and are taken for, with their sources and bands of length."""
-    predicted = [judgement.label for judgement in model.judge([example.text for example in examples])]
-    lengths = [len(example.text.split()) for example in examples]
-    bands = [next(name for name, longest in BANDS.items() if length <= longest) for length in lengths]
-    sources, labels = [example.source for example in examples], [example.label for example in examples]
-    return DataFrame({"source": sources, "is": labels, "said": predicted, "band": bands})
+    judged = DataFrame([example.model_dump() for example in examples]).rename(columns={"label": "is"})
+    judged["said"] = [judgement.label for judgement in model.judge(list(judged["text"]))]
+    judged["band"] = cut(judged["text"].str.split().str.len(), [0, *BANDS.values()], labels=list(BANDS))
+    return judged
 
 
 def _scores(judged: DataFrame) -> Summary:

@@ -20,8 +20,9 @@ from sacrebleu.metrics.bleu import BLEU
 
 from assistant.errors import DataError
 from assistant.evaluation.ranking import Qrels, scores
-from assistant.experiment.datasets import records, sample
+from assistant.experiment.datasets import records
 from assistant.experiment.measures import differences, exact_match, means
+from assistant.experiment.options import Sample
 from assistant.experiment.runs import Row
 from assistant.experiment.task import Rows, Summary, Task, decided_by
 from assistant.protocols import Parts, Retriever
@@ -120,7 +121,7 @@ class Rewriting(Task[FollowUp, Parts]):
         nDCG@10.
         """
         by_variant = {
-            variant: scores({one: _found(_text(rows[one], variant), retriever) for one in self.items}, qrels, RETRIEVAL)
+            variant: scores({one: _found(rows[one], variant, retriever) for one in self.items}, qrels, RETRIEVAL)
             for variant in VARIANTS
         }
         measured = {variant: means(by_measure, self.seed) for variant, by_measure in by_variant.items()}
@@ -140,10 +141,8 @@ def rouge1(written: str, human: str) -> dict[str, float]:
     return {"recall": same / max(theirs.total(), 1), "f1": 2 * same / max(total, 1)}
 
 
-def choose(
-    follow_ups: Sequence[FollowUp], limit: int | None, seed: int, judged: Qrels | None, skip: int = 0
-) -> dict[str, FollowUp]:
-    """A seeded sample, by id, of those that a person rewrote; where there are judgements, of judged ones only.
+def choose(follow_ups: Sequence[FollowUp], some: Sample, judged: Qrels | None) -> dict[str, FollowUp]:
+    """A sample, by id, of those that a person rewrote; where there are judgements, of judged ones only.
 
     Raises:
         DataError: there are none.
@@ -151,7 +150,7 @@ def choose(
     usable = [one for one in follow_ups if one.human and (judged is None or one.id in judged)]
     if not usable:
         raise DataError("No follow-up has both a human rewrite and a judgement; give files that belong together.")
-    return {one.id: one for one in sample(usable, limit, seed, skip)}
+    return {one.id: one for one in some.drawn(usable)}
 
 
 def _likeness(rows: Sequence[Row], variant: str, seed: int) -> Summary:
@@ -166,13 +165,9 @@ def _likeness(rows: Sequence[Row], variant: str, seed: int) -> Summary:
     return dict([*rouge, ("BLEU", BLEU().corpus_score(written, [human]).score), em])
 
 
-def _text(row: Row, variant: str) -> str:
-    if variant != "searched":
-        return str(row[variant])
-    return search_text(Turn(row["utterance"], question=row["ours"], rewritten=row["ours"] != row["utterance"]))
-
-
-def _found(query: str, retriever: Retriever) -> list[str]:
+def _found(row: Row, variant: str, retriever: Retriever) -> list[str]:
+    turn = Turn(row["utterance"], question=row["ours"], rewritten=row["ours"] != row["utterance"])
+    query = search_text(turn) if variant == "searched" else row[variant]
     return [passage.id for passage in retriever.search(query, 100)]
 
 

@@ -234,13 +234,9 @@ def _answer(scenario: Scenario, row: Row) -> str:
     cited = [f"[{one['n']}] {one['title']}: {one['quote']}" for one in row["citations"]]
     lines = [
         f"### {scenario.id}: {'passed' if row['passed'] else 'FAILED'}",
-        *(f"- {_line(one)}" for one in (*context, *([f"**{row['why']}**"] if row["why"] else []), *cited)),
+        *(f"- {' '.join(one.split())}" for one in (*context, *([f"**{row['why']}**"] if row["why"] else []), *cited)),
         "",
         *(f"> {line}" for line in row["answer"].splitlines()),
         "",
     ]
     return "\n".join(lines)
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())

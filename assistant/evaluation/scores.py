@@ -135,14 +135,12 @@ def _summary(setting: Setting, scores: DataFrame, seed: int) -> Summary:
     by_strategy = {str(name): of.set_index("id") for name, of in scores.groupby("strategy", sort=False)}
     base = next((name for name in BASES if name in by_strategy), "")
     first = next(iter(by_strategy.values()))
-    columns = {
-        name: {measure: of[measure][first.index].tolist() for measure in MEASURES} for name, of in by_strategy.items()
-    }
+    columns = {name: of.loc[first.index, list(MEASURES)] for name, of in by_strategy.items()}
     return {
         **asdict(setting),
         "questions": len(first),
         "base": base,
-        "gold_found": asdict(mean(first["gold_found"].tolist(), seed)),
+        "gold_found": asdict(mean(first["gold_found"], seed)),
         "strategies": {name: _measures(of.loc[first.index], seed) for name, of in by_strategy.items()},
         "differences": {
             name: differences(of, columns[base], seed) for name, of in columns.items() if base and name != base
@@ -154,11 +152,11 @@ def _measures(scores: DataFrame, seed: int) -> Summary:
     # by iteration; a question whose answer failed before a document was written counts as not recalled
     recalls = scores["recalls"].str.split(expand=True).astype(float).fillna(0.0)
     summary: Summary = {
-        **means({name: scores[name].tolist() for name in MEASURES}, seed),
+        **means(scores[list(MEASURES)], seed),
         **{name: int(scores[name].sum()) for name in ("empty", "failed", "pooled")},
-        "recall": [asdict(mean(recalls[iteration].tolist(), seed)) for iteration in recalls],
+        "recall": [asdict(mean(recalls[iteration], seed)) for iteration in recalls],
     }
     if scores["unanswerable"].any():
-        of = unknown_scores(scores["unknown"].astype(bool).tolist(), scores["unanswerable"].tolist(), seed)
+        of = unknown_scores(scores["unknown"].astype(bool), scores["unanswerable"], seed)
         summary |= {f"unknown_{name}": asdict(value) for name, value in of.items()}
     return summary

@@ -52,8 +52,7 @@ class Finder:
         iterations: int = ITERATIONS,
         stop: Event | None = None,
     ) -> None:
-        knobs = settings.turn.model_copy(update={"itrg_rounds": iterations, "early_stop": False})
-        self._settings = always_drafting(settings.model_copy(update={"turn": knobs}))
+        self._settings = always_drafting(settings.changed(turn={"itrg_rounds": iterations, "early_stop": False}))
         self._loops, self._stop = loops, stop or Event()
         # a thread that asks for what another one is just computing waits for it
         self._parts = cached({}, condition=Condition())(parts)
@@ -66,7 +65,7 @@ class Finder:
         Raises:
             SettingsError: there is no such loop.
         """
-        if loop in CHOSEN:
+        if loop == "ranked":  # what it chose is used as it is, instead of searching for its last query again
             return self.turn(loop, question, max(depth, k or 0)).passages[:depth]
         # as deep as in a turn, so that what is fused does not depend on how much of it is wanted
         deep = max(depth, self._settings.retrieve.fusion_depth)
@@ -118,11 +117,6 @@ def _ranked(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     yield from relevance.run(search_and_fuse(turn, parts, Query("question", turn.question)), parts, stop)
 
 
-# Ways to search whose passages are used as they are, instead of searching for the last queries again.
-CHOSEN: Mapping[str, Step] = {"ranked": _ranked}
-
-
 def _step(name: str) -> Step:
-    if name == "generate":
-        return generate
-    return CHOSEN[name] if name in CHOSEN else loops.named(name)
+    steps: Mapping[str, Step] = {"generate": generate, "ranked": _ranked}
+    return steps[name] if name in steps else loops.named(name)

@@ -17,7 +17,6 @@ written from that record alone.
 from __future__ import annotations
 
 import gzip
-import json
 import subprocess
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,7 +30,7 @@ from pydantic import Field, ValidationError
 from assistant.errors import DataError, SettingsError
 from assistant.experiment.datasets import Strict, records
 from assistant.experiment.report import grid, markdown
-from assistant.experiment.runs import Row
+from assistant.experiment.runs import Row, jsonl
 
 L = TypeVar("L", bound=Strict)
 ROOT = Path(__file__).parents[2]
@@ -229,8 +228,7 @@ def keep(made: Made, rows: Iterable[Row], table: Table, root: Path = ROOT) -> tu
     path = rows_file(made.table, root)
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = [asdict(made), *(without_texts(row) for row in rows)]
-    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-    path.write_bytes(gzip.compress(text.encode(), mtime=0))
+    path.write_bytes(gzip.compress(jsonl(lines).encode(), mtime=0))
     return path, write_page(made, table, root)
 
 
@@ -303,7 +301,7 @@ def derive(registry: Registry, names: Sequence[str], data: Path, into: Path) -> 
         every = [record for _, record in records(data / rule.of)]
         lines = every[-rule.last :] if rule.last else [one for one in every if _belongs(one, rule, titles)]
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in lines), encoding="utf-8")
+        path.write_text(jsonl(lines), encoding="utf-8")
 
 
 def _belongs(record: Mapping[str, Any], rule: Derived, titles: Mapping[str, str]) -> bool:

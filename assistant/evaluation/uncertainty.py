@@ -37,7 +37,6 @@ class Ways(Task[Question, Parts]):
 
     def __init__(self, experiment: Experiment, material: Material, model: str) -> None:
         self._experiment, self._material, self._model = experiment, material, model
-        self._passages: Passages | None = None
         self.items = {question.id: question for question in material.questions}
 
     def claim(self) -> Row:
@@ -46,11 +45,9 @@ class Ways(Task[Question, Parts]):
 
     def row(self, item: Question, parts: Parts) -> Row:
         """See `Task`."""
-        self._passages = self._passages or Passages(self._experiment, self._material.corpus, parts)
-        passages = self._passages.of(self._experiment.settings[0], item)
-        values: dict[str, Any] = {"passages": passages, "facts": (), "question": item.text}
-        values["examples"] = parts.settings.turn.answer_examples
-        messages, _ = fit("factoid/concat", parts.llm, FACTOID_MAX_TOKENS, **values)
+        passages = Passages(self._experiment, self._material.corpus, parts).of(self._experiment.settings[0], item)
+        values = {"facts": (), "question": item.text, "examples": parts.settings.turn.answer_examples}
+        messages, _ = fit("factoid/concat", parts.llm, FACTOID_MAX_TOKENS, passages=passages, **values)
         [completion] = parts.llm.complete([messages], Options(max_tokens=FACTOID_MAX_TOKENS), Event())
         prompted = [PromptedAnswer(messages, completion, _estimated(item, passages, parts), item.text)]
         return {

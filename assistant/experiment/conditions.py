@@ -54,5 +54,4 @@ def always_drafting(settings: Settings) -> Settings:
 
     A draft is written for every question, however sure its first search is, and it sees the whole conversation.
     """
-    turn = settings.turn.model_copy(update={"draft_threshold": 1.0, "draft_history": "whole"})
-    return settings.model_copy(update={"turn": turn})
+    return settings.changed(turn={"draft_threshold": 1.0, "draft_history": "whole"})

@@ -59,7 +59,7 @@ class Run(Generic[T]):
             for done, key in enumerate(missing, total - len(missing)):
                 progress(done, total)
                 self.rows[key] = next(rows)
-                file.write(json.dumps(self.rows[key], ensure_ascii=False) + "\n")
+                file.write(jsonl([self.rows[key]]))
                 file.flush()
         progress(total, total)
 
@@ -104,6 +104,11 @@ class Run(Generic[T]):
                 raise DataError(
                     f"{self._path}, line {number}, is no row of such a run; choose another folder for --out."
                 ) from error
+
+
+def jsonl(rows: Iterable[Any]) -> str:
+    """The text of a JSONL file: one line for each row."""
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
 def rows_of(folder: Path) -> dict[str, Row]:

@@ -86,9 +86,8 @@ def play(topics: Topics, plan: Plan, run: Run[str], parts: Parts, progress: Prog
 
 def searching(parts: Parts) -> Parts:
     """The parts with which no turn passes for small talk: "I'd like to stay here." wants passages from the track."""
-    settings = parts.settings
-    turn = settings.turn.model_copy(update={"intent_threshold": 1.0, "writing_threshold": 1.0})
-    return replace(parts, settings=settings.model_copy(update={"turn": turn}))
+    settings = parts.settings.changed(turn={"intent_threshold": 1.0, "writing_threshold": 1.0})
+    return replace(parts, settings=settings)
 
 
 def turn_of(topic: Topic, asked: TopicTurn, plan: Plan) -> Turn:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from assistant.errors import DataError, disk_errors_as
-from assistant.experiment.runs import CLAIM, ROWS, Row
+from assistant.experiment.runs import CLAIM, ROWS, Row, jsonl
 from assistant.ikat.play import Kind
 from assistant.ikat.topics import Topics
 from assistant.text.sentences import quote, sentences
@@ -79,7 +79,7 @@ def write_run(topics: Topics, rows: Mapping[str, Row], label: Label, folder: Pat
     if missing:
         raise DataError(f"{len(missing)} turns of {topics.file} were not played yet, first '{missing[0]}'.")
     played = [rows[turn] for turn in topics.turns]
-    written = _lines(played, label) if topics.year == 2025 else _object(played, label, topics.year)
+    written = jsonl(_line(row, label) for row in played) if topics.year == 2025 else _object(played, label, topics.year)
     run = folder / f"{label.name}.{'jsonl' if topics.year == 2025 else 'json'}"
     trec = folder / f"{label.name}.trec"
     with disk_errors_as(DataError, f"The run can't be written to {folder}"):
@@ -156,10 +156,6 @@ def _ranked_facts(row: Row) -> list[dict[str, Any]]:
 
 def _used_facts(row: Row) -> list[dict[str, Any]]:
     return [fact for fact in row["facts"] if fact["used"]]
-
-
-def _lines(played: Sequence[Row], label: Label) -> str:
-    return "".join(json.dumps(_line(row, label), ensure_ascii=False) + "\n" for row in played)
 
 
 def _line(row: Row, label: Label) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from typing import Annotated
 import typer
 
 from assistant.commands.experiment import RunOptions, embedder_of
-from assistant.commands.option_groups import with_option_groups
 from assistant.commands.progress_bars import with_bar
 from assistant.errors import DataError
 from assistant.evaluation.looked_at import known
@@ -28,7 +27,6 @@ from benchmarks.peers.task import Peers, ReadReply, Systems, Work, interleaved, 
 from benchmarks.peers.wire import Document
 
 
-@with_option_groups
 def peers(  # noqa: PLR0913 - a command's options
     *,
     corpus: Annotated[Path | None, typer.Option(help="Documents: a .jsonl[.gz] file of {id, title, contents}.")] = None,

@@ -17,6 +17,7 @@ from transformers import AutoTokenizer
 from assistant.errors import DataError, ModelError, disk_errors_as
 from assistant.evaluation.support import Pair, read_pairs
 from assistant.experiment.datasets import sample
+from assistant.experiment.runs import jsonl
 from assistant.judges.pair_model import CURVE, Curve
 from assistant.judges.support.trained import Support
 from assistant.protocols import Progress
@@ -131,8 +132,7 @@ def hold_out(folder: Path, data: Path, seed: int) -> Path:
     rows = near_misses(read(data, "test"), seed)
     with disk_errors_as(DataError, f"{folder} can't be written to"):
         folder.mkdir(parents=True, exist_ok=True)
-        text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-        (folder / MISSES).write_text(text, encoding="utf-8")
+        (folder / MISSES).write_text(jsonl(rows), encoding="utf-8")
     return folder / MISSES
 
 
