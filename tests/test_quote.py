@@ -110,6 +110,14 @@ def test_the_judge_of_support_has_a_say(parts: Parts) -> None:
     assert asked(replace(likes, support=lambda _: Says(0.9))).answer == Answer(f"{SENTENCE} [1]")
 
 
+@pytest.mark.parametrize(("own", "quoted"), [(False, False), (True, True)])
+def test_of_own_documents_a_sentence_is_quoted_that_is_less_likely(parts: Parts, own: bool, quoted: bool) -> None:
+    passage = Passage("p", "Notes", SENTENCE, own=own)
+    parts = replace(parts_with(parts, Likes("Oat drink", sure=0.6)), retriever=FixedRetriever([passage]))
+    turn = asked(replace(parts, support=lambda _: Says(0.3)))  # 0.44 together
+    assert turn.has_event("quoted") is quoted
+
+
 class SaysOfSentences(Says):
     """Finds single sentences likely, and nothing where more is read beside them."""
 

@@ -18,6 +18,7 @@ from assistant.grounding.evidence import nearest_evidence
 from assistant.grounding.support import Finding
 from assistant.judges.addresses import mean_of_log_odds
 from assistant.protocols import Embedder, Estimator, Parts, SupportJudge
+from assistant.settings import TurnSettings
 from assistant.steps.answer import is_from_passages
 from assistant.strategies.shared.strategy import is_unanswered
 from assistant.text.sentences import quote, sentences
@@ -50,9 +51,13 @@ def is_due(turn: Turn, parts: Parts) -> bool:
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds the most relevant sentence as the `answer`, if its probability reaches `turn.quote_threshold`."""
+    """Adds the most relevant sentence as the `answer`, if it is likely enough to answer.
+
+    That is from `turn.quote_threshold` on, and for a document of the person's own from `turn.own_quote_threshold` on.
+    """
     best = _best(turn, parts, stop)
-    if best is None or best.likely < parts.settings.turn.quote_threshold or stop.is_set():
+    knobs = parts.settings.turn
+    if best is None or stop.is_set() or best.likely < _threshold(best, knobs):
         yield turn
         return
     yield _quoted(turn, best, parts.embedder).with_event("quoted")
@@ -80,6 +85,10 @@ def best_sentence(
         return Quotable(sentence, source_id, relevance.confidence)
     [verdict] = judge.judge([Claim(sentence.text, (sentence,), question)], stop)
     return Quotable(sentence, source_id, relevance.confidence, verdict.probability)
+
+
+def _threshold(best: Quotable, knobs: TurnSettings) -> float:
+    return knobs.own_quote_threshold if best.passage.own else knobs.quote_threshold
 
 
 def _quoted(turn: Turn, best: Quotable, embedder: Embedder) -> Turn:
