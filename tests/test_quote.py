@@ -14,7 +14,7 @@ from assistant.protocols import Parts
 from assistant.settings import RelevanceSettings
 from assistant.steps import quote
 from assistant.steps.closed_book import unbacked
-from assistant.types import Answer, Choices, Claim, Passage, Relevance, Turn, TurnEvent, Verdict
+from assistant.types import Answer, Choices, Claim, Digest, Passage, Relevance, Turn, TurnEvent, Verdict
 from assistant.wording.replies import FIXED
 from tests.scripted import FixedRetriever, ScriptedLLM
 
@@ -132,6 +132,17 @@ def test_what_the_passage_says_word_for_word_is_not_judged_beside_all_of_it_agai
     assert turn.answer == Answer(f"{SENTENCE} [1]")
     [sentence], [citation] = turn.sentences, turn.citations
     assert (sentence.state, citation.passage_id, citation.quote) == ("supported", "p2", SENTENCE)
+
+
+def test_a_sentence_of_a_summary_is_judged_like_any_other(parts: Parts) -> None:
+    passages = tuple(parts.retriever.search(QUESTION, 2))
+    digests = tuple(Digest(one.id, SENTENCE if one.id == "p2" else one.text) for one in passages)
+    passages = tuple(replace(one, text=one.text.replace("Oat", "Rice")) for one in passages)
+    unknown = Turn(QUESTION, question=QUESTION, passages=passages, digests=digests, answer=Answer("?", unknown=True))
+    likes = parts_with(parts, Likes("Oat drink"))
+    for judge, quoted in ((Says(0.9), True), (SaysOfSentences(0.9), False)):
+        *_, turn = quote.run(unknown, replace(likes, support=lambda _, judge=judge: judge), Event())
+        assert turn.has_event("quoted") is quoted
 
 
 def test_it_comes_before_each_passage_is_asked_alone(parts: Parts) -> None:

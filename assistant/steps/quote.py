@@ -14,11 +14,12 @@ from dataclasses import dataclass, replace
 from threading import Event
 
 from assistant.grounding.citations import with_citations
-from assistant.grounding.evidence import nearest_evidence
+from assistant.grounding.evidence import Evidence
 from assistant.grounding.support import Finding
 from assistant.judges.addresses import mean_of_log_odds
-from assistant.protocols import Embedder, Estimator, Parts, SupportJudge
+from assistant.protocols import Estimator, Parts, SupportJudge
 from assistant.settings import TurnSettings
+from assistant.steps import cite
 from assistant.steps.answer import is_from_passages
 from assistant.strategies.shared.strategy import is_unanswered
 from assistant.text.sentences import quote, sentences
@@ -60,7 +61,9 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     if best is None or stop.is_set() or best.likely < _threshold(best, knobs):
         yield turn
         return
-    yield _quoted(turn, best, parts.embedder).with_event("quoted")
+    candidate = replace(turn, answer=Answer(best.passage.text), sentences=(), citations=())
+    quoted = _cited(candidate, best, parts, stop)
+    yield quoted.with_event("quoted") if quoted.citations and not stop.is_set() else turn
 
 
 def best_sentence(
@@ -91,17 +94,21 @@ def _threshold(best: Quotable, knobs: TurnSettings) -> float:
     return knobs.own_quote_threshold if best.passage.own else knobs.quote_threshold
 
 
-def _quoted(turn: Turn, best: Quotable, embedder: Embedder) -> Turn:
-    """The turn with the sentence as its answer, cited where it stands.
+def _cited(turn: Turn, best: Quotable, parts: Parts, stop: Event) -> Turn:
+    """The turn with its answer, the best sentence, cited.
 
-    The judge of support isn't asked again, beside the whole passage: the passage says it, word for word.
+    What its passage says word for word needs no judge of support, who would read it beside the whole passage. A
+    sentence of a summary, or one of which something was left out, is judged like any other.
     """
     text = best.passage.text
-    source = [passage for passage in turn.passages if passage.id == best.source_id]
-    [evidence] = nearest_evidence([text], source, [frozenset()], embedder)
-    finding = Finding(tuple(evidence), Verdict(best.likely, "supported"))
-    answer = replace(turn, answer=Answer(text), sentences=(), citations=())
-    return with_citations(answer, text, [Span(0, len(text))], [finding])
+    source = next(passage for passage in turn.passages if passage.id == best.source_id)
+    start = source.text.find(text)
+    if start < 0:
+        *_, turn = cite.citations(turn, parts, stop)
+        return turn
+    evidence = Evidence(source, Span(start, start + len(text)), nearness=2.0)
+    finding = Finding((evidence,), Verdict(best.likely, "supported"))
+    return with_citations(turn, text, [Span(0, len(text))], [finding])
 
 
 def _best(turn: Turn, parts: Parts, stop: Event) -> Quotable | None:
