@@ -177,9 +177,7 @@ def test_a_whole_turn_leaves_out_what_the_model_wrote_as_well(parts: Parts) -> N
 
 def test_what_is_left_of_a_reply_that_passed_is_cited_and_not_looked_at_again(parts: Parts) -> None:
     llm = ScriptedLLM([], [])  # has nothing to say
-    settings = parts.settings.model_copy(
-        update={"turn": parts.settings.turn.model_copy(update={"addresses_threshold": 0.6})}
-    )
+    settings = parts.settings.changed(turn={"addresses_threshold": 0.6})
     own = replace(parts, llm=llm, suitability=Named(), settings=settings)
     passages = (Passage("p", "Breakfast", "Eat apples. Eat peanuts."),)
     turn = Turn("What?", facts=told(ALLERGY), passages=passages, answer=Answer("Eat apples. [1] Eat peanuts. [1]"))
