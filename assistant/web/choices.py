@@ -70,8 +70,11 @@ class ChoicesOf:
         """How passages are judged, which nobody chooses."""
         return self._settings.relevance
 
-    def keep(self, user: str, name: str, value: Any) -> None:
+    def keep(self, user: str, name: str, value: Any) -> bool:
         """Keep one choice; a number that goes on anyway is none, since a slider tells of it as it is hidden, too.
+
+        Returns:
+            whether anything changed by it.
 
         Raises:
             SettingsError: there is no such choice.
@@ -80,9 +83,11 @@ class ChoicesOf:
             raise SettingsError("This can't be chosen any more; reload the page to see what can.")
         with self._lock:  # quick choices must not undo each other
             kept = self._conversations.preferences(user)
-            if name in MOST and name not in kept and value == asdict(self(user))[name]:
-                return
+            going_on = asdict(self(user))[name] if name in MOST and name not in kept else kept.get(name)
+            if value == going_on:
+                return False
             self._conversations.set_preferences(user, {**kept, name: value})
+            return True
 
     def valid(self, user: str, name: str, value: Any) -> bool:
         """Whether a choice can be had."""
@@ -155,15 +160,14 @@ class ChoicePanel:
         def keep(value: Any, request: gr.Request) -> Updates:
             def act() -> Updates:
                 user = user_of(request)
-                before = self._choices(user)
                 try:
-                    self._choices.keep(user, name, value)
+                    changed = self._choices.keep(user, name, value)
                 except SequiturError as error:
                     return self._as_stored(user, name, field, str(error))
                 chosen = self._choices(user)
                 shown = {field: _shown(name, value)} if name in TOLD else {}
-                # A menu tells of a choice twice; the second must not undo a number that was typed in between.
-                if name == "loop" and chosen != before:
+                # A menu tells of a choice twice at once; the second must not undo a number that was typed in between.
+                if name == "loop" and changed:
                     shown[self._fields["k"]] = chosen.k
                     shown[self._fields["loops"]] = _rounds(chosen.loop, chosen.loops)
                 wait = self._prepare(user, chosen) if name in {"retriever", "library"} else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from threading import Event
 from time import sleep
 
 import pytest
@@ -14,6 +15,7 @@ from assistant.errors import StoreError
 from assistant.library.index import add_documents
 from assistant.library.shelves import own_library
 from assistant.types import Tokens
+from assistant.web.choices import ChoicesOf
 from tests.browser.conftest import Site, expect_preferences, opened, tab
 
 DIET = "What is a good diet?"
@@ -253,23 +255,26 @@ def test_a_loop_in_rounds_brings_its_number_of_passages_until_one_is_chosen(page
 def test_a_menu_that_tells_twice_leaves_a_number_alone_that_was_typed_in_between(
     page: Page, site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    keep, told = site.house.conversations.set_preferences, []
+    keep, told, over = ChoicesOf.keep, [], Event()
 
-    def later(user: str, preferences: dict) -> None:
-        told.append(preferences)
-        if len(told) == 2:
-            sleep(1)
-        keep(user, preferences)
+    def second_one_late(self: ChoicesOf, user: str, name: str, value: object) -> bool:
+        told.append(name)
+        if told != ["loop", "loop"]:
+            return keep(self, user, name, value)
+        sleep(1)
+        changed = keep(self, user, name, value)
+        over.set()
+        return changed
 
-    monkeypatch.setattr(site.house.conversations, "set_preferences", later)
+    monkeypatch.setattr(ChoicesOf, "keep", second_one_late)
     tab(page, "Settings")
     number = page.locator("#k input[type=number]")
     page.get_by_label("How passages are found").click()
     page.get_by_role("option", name="In rounds, writing anew", exact=True).click()
     expect(number).to_have_value("5")
     number.fill("2")
-    page.wait_for_timeout(2000)  # until the second telling is over
-    assert told == [{"loop": "itrg_refresh"}] * 2
+    assert over.wait(30)
+    page.wait_for_timeout(1000)  # until the page knows of it, too
     number.press("Enter")
     number.blur()
     expect_preferences(page, site, {"loop": "itrg_refresh", "k": 2})
