@@ -18,7 +18,7 @@ from assistant.retrieve.search import search_text
 from assistant.settings import TurnSettings
 from assistant.types import Answer, Choices, Exchange, Fact, Messages, Turn, TurnEvent, now
 from assistant.wording.replies import FIXED
-from assistant.wording.views import DOING, STEPS, as_json
+from assistant.wording.views import DOING, STEPS, as_json, headline
 from tests.scripted import FixedRetriever, OutOfRoom, ScriptedLLM
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -407,6 +407,16 @@ def test_stopping_keeps_what_was_written(parts: Parts, after: int) -> None:
             written = turn.answer.text if turn.answer else ""
     assert turn.status == "stopped"
     assert (turn.answer.text if turn.answer else "").startswith(written)
+
+
+def test_small_talk_that_was_stopped_says_so(parts: Parts) -> None:
+    stop = Event()
+    for turn in flow.run(Turn("Hello!"), scripted(parts, "Hello! What can I do for you?"), stop):
+        if turn.answer:
+            stop.set()
+    assert (turn.intent, turn.status) == ("small_talk", "stopped")
+    assert headline(turn).startswith("Stopped. Without the library, ")
+    assert headline(replace(turn, status="done")).startswith("Answered without the library, ")
 
 
 def test_every_step_has_a_name_for_people(parts: Parts) -> None:

@@ -118,10 +118,10 @@ def headline(turn: Turn) -> str:
     if turn.status == "running":
         return DOING.get(turn.step, "Thinking")
     seconds = f"{turn.seconds:.0f} s" if turn.seconds >= 1 else f"{turn.seconds:.1f} s"
-    if turn.intent != "question":
-        return f"Answered without the library, {seconds}"
-    read, used = len(turn.passages), len(turn.used_facts)
     stopped = "Stopped. " if turn.status == "stopped" else ""
+    if turn.intent != "question":
+        return f"{'Stopped. Without' if stopped else 'Answered without'} the library, {seconds}"
+    read, used = len(turn.passages), len(turn.used_facts)
     looked = "Looked at" if passed_over(turn) else "Read"
     return f"{stopped}{looked} {_count(read, 'passage')}, used {_count(used, 'fact')}, {seconds}"
 
