@@ -26,6 +26,8 @@ from assistant.training.support import edits
 from assistant.training.support.edits import WRONG, lightened, names, wronged
 from assistant.training.support.entailment import read_entailment
 from assistant.training.support.pairs import FALSE, PARTLY, TRUE, Material, fold, make, measured, near_misses, read
+from assistant.training.support.quoted import Quoted, quoted
+from assistant.training.support.quoted import pairs as quoted_pairs
 from assistant.training.support.spans import read_spans
 from assistant.training.support.statements import statement
 from assistant.training.support.train import Lesson, fit, shortcut, train
@@ -257,6 +259,40 @@ def test_written_claims_are_there_in_all_labels_and_in_one_split_each() -> None:
     alone = [pair for pair in found if pair.first.endswith("?")]
     assert {pair.label for pair in alone} == {TRUE, FALSE}
     assert found == pairs(train, 0)
+
+
+def test_quoted_documents_are_there_in_all_labels_and_in_one_split_each() -> None:
+    train, dev = quoted("train"), quoted("dev")
+    assert len(train) > len(dev) > 10
+    assert not {one.titled for one in train} & {one.titled for one in dev}
+    assert quoted("test") == []
+    for one in (*train, *dev):
+        named = {n for _, right, partly in one.questions for n in (*right, *partly)}
+        assert named <= set(range(len(one.sentences))), one.title
+    found = quoted_pairs(train, 0)
+    assert {pair.label for pair in found} == {TRUE, PARTLY, FALSE}
+    assert found == quoted_pairs(train, 0)
+
+
+def test_a_sentence_that_does_not_answer_stands_beside_one_that_does() -> None:
+    ferry = Quoted(
+        "Ferry",
+        ("Bicycles travel free.", "Dogs pay 3 euros.", "The bar is shut in winter.", "Children pay half."),
+        (("What do dogs pay?", (1,), ()), ("What do cats pay?", (), ()), ("Who pays half or less?", (), (0, 3))),
+    )
+    found = quoted_pairs([ferry], 0)
+    alone = {one.first: one.label for one in found if one.second != ferry.titled}
+    dogs, cats, fewer = ([one for one in alone if one.startswith(asked)] for asked, *_ in ferry.questions)
+    assert alone["What do dogs pay? Dogs pay 3 euros."] == TRUE
+    assert [alone[one] for one in dogs if "Dogs pay 3" not in one] == [FALSE]
+    assert [alone[one] for one in cats] == [FALSE, FALSE]
+    assert sorted(alone[one] for one in fewer) == [FALSE, PARTLY, PARTLY]
+    open_ones = {one.first: one.label for one in found if one.first in {asked for asked, *_ in ferry.questions}}
+    assert open_ones == {"What do dogs pay?": TRUE, "What do cats pay?": FALSE}
+    assert {one.second for one in found if one.first in open_ones} == {ferry.titled}
+    assert {one.second for one in found if one.first not in open_ones} <= {
+        ferry.titled, *(f"Ferry: {sentence}" for sentence in ferry.sentences)
+    }  # fmt: skip
 
 
 def test_a_written_reply_that_tells_something_else_does_not_answer_even_beside_itself() -> None:

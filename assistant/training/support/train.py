@@ -24,7 +24,9 @@ from assistant.protocols import Progress
 from assistant.training.loop import MODEL
 from assistant.training.support.entailment import FOLDER as ENTAILMENT
 from assistant.training.support.entailment import read_entailment
-from assistant.training.support.pairs import FALSE, TRUE, Material, make, near_misses, read
+from assistant.training.support.pairs import FALSE, TRUE, Material, Split, make, near_misses, read
+from assistant.training.support.quoted import pairs as quoted_pairs
+from assistant.training.support.quoted import quoted
 from assistant.training.support.spans import read_spans
 from assistant.training.support.written import NAMES, written
 from assistant.training.support.written import pairs as written_pairs
@@ -75,14 +77,14 @@ def train(
         return {"train": learned, "dev": make(read(data, "dev"), plan.seed + 1)}
 
     made, count = kept(folder, plan.seed, make_pairs), lesson.count
-    own = lesson.times * whole(written_pairs(written("train"), plan.seed), plan)
+    own = lesson.times * whole(_own("train", plan.seed), plan)
     own = sample(own, min(len(own), int(count * lesson.own)), plan.seed)
     entailed = whole(read_entailment(data / ENTAILMENT, plan.seed), plan)
     entailed = sample(entailed, min(len(entailed), int(count * ENTAILED)), plan.seed)
     others = sample(whole(made["train"], plan), count - len(own) - len(entailed), plan.seed)
     pairs = own + entailed + others
     dev = sample(made["dev"], FITTED, plan.seed)
-    own_dev = whole(written_pairs(written("dev"), plan.seed), plan)
+    own_dev = whole(_own("dev", plan.seed), plan)
     watched = whole(dev, plan)[:WATCHED] + sample(own_dev, min(len(own_dev), WATCHED), plan.seed)
     watched = [replace(one, label=float(one.label == TRUE)) for one in watched]
     stages = PairTrainer(folder, plan, pairs, watched).run(progress)
@@ -95,6 +97,11 @@ def train(
         "curve": asdict(curve),
         "auc of claims alone": shortcut(pairs, dev),
     }
+
+
+def _own(split: Split, seed: int) -> list[Labelled]:
+    """The pairs of a split that were written for it."""
+    return written_pairs(written(split), seed) + quoted_pairs(quoted(split), seed)
 
 
 def _enough(material: Material, seed: int, count: int) -> list[Labelled]:
