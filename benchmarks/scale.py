@@ -154,7 +154,7 @@ def scale(  # noqa: PLR0913 - what is assumed
     aim: Annotated[float, typer.Option(help="Seconds within which 19 of 20 answers have to come.")] = 25.0,
     as_json: AsJson = False,
 ) -> None:
-    """Simulate how many people at once four houses hold, from one machine to sixteen GPUs (docs/scale.md)."""
+    """Simulate how many people at once four set-ups hold, from one machine to sixteen GPUs (docs/scale.md)."""
     if min(turn, gpu, pause, aim) <= 0 or not 0 <= share < 1 or slowing < 1:
         raise DataError("Times have to be above 0, --share from 0 to below 1, and --slowing 1 or more.")
     found = {one.name: asdict(holds(one, pause, aim)) for one in houses(turn, share, gpu, seats, slowing)}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import tomllib
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Literal, get_args, get_origin
 
 import grimp
 import typer
@@ -13,7 +15,11 @@ from pydantic import BaseModel
 from typer.main import get_command
 
 from assistant.__main__ import app, load
+from assistant.registry import variants
 from assistant.settings import Section, Settings
+
+# The settings that name a variant, whose files say which there are.
+_VARIANTS: dict[str, variants.Kind] = {"turn.loop": "loops", "turn.strategy": "strategies"}
 
 
 def help_texts() -> str:
@@ -84,6 +90,14 @@ def _about(name: str) -> str:
     return said.split("\n\n")[0].replace("\n", " ")
 
 
+def _among(setting: str, annotation: object) -> str:
+    """The values that a setting can have, where these are few words."""
+    values: Sequence[object] = get_args(annotation) if get_origin(annotation) is Literal else ()
+    if kind := _VARIANTS.get(setting):
+        values = variants.names(kind)
+    return f" (one of {', '.join(f'`{value}`' for value in values)})" if values else ""
+
+
 def _rows(model: type[BaseModel], prefix: str) -> list[str]:
     rows: list[str] = []
     for name, field in model.model_fields.items():
@@ -91,5 +105,7 @@ def _rows(model: type[BaseModel], prefix: str) -> list[str]:
             rows.extend(_rows(type(field.default), f"{prefix}{name}."))
         else:
             default = "your data folder" if name == "data_dir" else field.get_default(call_default_factory=True)
-            rows.append(f"| `{prefix}{name}` | `{default!r}` | {field.description} |")
+            rows.append(
+                f"| `{prefix}{name}` | `{default!r}` | {field.description}{_among(prefix + name, field.annotation)} |"
+            )
     return rows

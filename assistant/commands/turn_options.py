@@ -8,19 +8,28 @@ from typing import Annotated, Literal
 from typer import Option
 
 from assistant import turn as flow
+from assistant.registry import variants
 from assistant.settings import IfUnanswerable, Settings
 from assistant.types import Choices
+
+
+def _any_of(kind: variants.Kind) -> str:
+    """The names of all variants, as a sentence has them."""
+    *others, last = variants.names(kind)
+    return f"{', '.join(others)} or {last}"
 
 
 @dataclass(frozen=True)
 class TurnOptions:
     """The options that say how a turn runs; an option that is left out is as the settings have it."""
 
-    loop: Annotated[str | None, Option(help="How the passages are found.")] = None
+    loop: Annotated[str | None, Option(help=f"How the passages are found: {_any_of('loops')}.")] = None
     loops: Annotated[
         int | None, Option(min=1, max=5, help="Drafts and searches: the X of Generate-Retrieve-Generate.")
     ] = None
-    strategy: Annotated[str | None, Option(help="How the answer is made from the passages.")] = None
+    strategy: Annotated[
+        str | None, Option(help=f"How the answer is made from the passages: {_any_of('strategies')}.")
+    ] = None
     k: Annotated[int | None, Option("--k", min=1, max=20, help="Passages shown to the model.")] = None
 
     def choices(self, settings: Settings, library: str = "", below: IfUnanswerable | Literal[""] = "") -> Choices:
