@@ -91,7 +91,7 @@ class Chat:
             SequiturError: before the first snapshot, if the message can't be answered as it stands.
         """
         earlier = self._conversations.get(user, conversation).turns
-        before = earlier[-1].choices.collection if earlier else ""
+        before = next((turn.choices.collection for turn in reversed(earlier) if turn.work is None), "")
         utterance, choices = addressed(utterance, user, choices, before, self._source.settings)
         return self._run(
             _Place(user, conversation), self._new(_Place(user, conversation), utterance, earlier, choices), stop

@@ -17,7 +17,7 @@ from assistant.settings import Settings
 from assistant.steps.closed_book import unbacked
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
-from assistant.types import Choices, Exchange, Turn, TurnEvent, Wait
+from assistant.types import Answer, Choices, Exchange, Turn, TurnEvent, Wait, Work
 from ptkb.store import Ptkb
 from tests.scripted import ScriptedLLM
 from tests.sources import Given
@@ -251,6 +251,15 @@ class TestCollections:
         turns = [self.ask(chat, one) for one in said]
         assert [turn.choices.library for turn in turns] == ["starter", "@food", "@food", "starter", "starter"]
         assert turns[1].utterance == "What is a good diet?"
+
+    def test_work_on_whole_documents_does_not_end_it(self, start: Start, settings: Settings) -> None:
+        chat, conversations, _ = start(*[ANSWER] * 10)
+        make("me", "food", settings)
+        self.conversation = conversations.new("me").id
+        self.ask(chat, "@food What is a good diet?")
+        done = Turn("Summarise", answer=Answer("Oats."), status="done", work=Work("summary", ("d",)))
+        conversations.save_turn("me", self.conversation, done)
+        assert self.ask(chat, "And bread?").choices.library == "@food"
 
     def test_what_is_chosen_on_the_page_holds_as_long_as_it_is_chosen(self, chat: Chat) -> None:
         assert self.ask(chat, "Which tea?", self.MENU).choices.library == "@tea"

@@ -23,6 +23,7 @@ from assistant.types import (
     Choices,
     Completion,
     Confidence,
+    Digest,
     Messages,
     Options,
     Passage,
@@ -522,6 +523,19 @@ def test_a_stop_while_the_model_is_asked_leaves_no_bare_unknown(parts: Parts) ->
     assert stop.is_set()
 
 
+def test_what_was_stopped_of_the_models_own_words_keeps_its_label(parts: Parts) -> None:
+    stop = Event()
+    parts = sure(parts, Sure({"p2": 0.9}), if_unanswerable="own")
+    parts = replace(parts, llm=ScriptedLLM(["unknown", "Yes, oat drink holds none at all."], [NO]))
+    for turn in flow.run(Turn(QUESTION, choices=choices()), parts, stop):
+        if turn.step == "own" and turn.answer:
+            stop.set()
+    assert turn.status == "stopped"
+    assert turn.answer
+    assert (turn.answer.outcome, turn.answer.unknown) == ("own", False)
+    assert instead(turn) == "own"
+
+
 # --- weighted answers --------------------------------------------------------------------------------------------
 
 
@@ -553,6 +567,20 @@ def test_a_passage_that_nobody_estimated_weighs_as_the_least_of_the_others(parts
     weights = {one.passage_id: one.weight for one in last.pool}
     assert weights["p3"] == pytest.approx(weights["p2"])
     assert weights["p1"] > weights["p3"]
+
+
+@pytest.mark.parametrize("form", ["factoid", "chat"])
+def test_a_passage_of_which_nothing_is_read_gives_its_weight_to_no_other(parts: Parts, form: str) -> None:
+    parts = sure(parts, Sure({"p1": 0.9, "p2": 0.5, "p3": 0.2}), "oat drink", "milk")
+    first, *others = parts.retriever.search(QUESTION, 3)
+    left_out = (Digest(first.id, ""), *(Digest(one.id, one.text) for one in others))
+    turn = Turn(QUESTION, question=QUESTION, passages=(first, *others), choices=choices(form=form, k=3))
+    *_, last = re_rag.run(replace(turn, digests=left_out), parts, Event())
+    weights = {one.passage_id: one.weight for one in last.pool}
+    assert first.id == "p1"
+    assert weights == pytest.approx({"p2": 0.8, "p3": 0.2})  # odds 1 and 1/4
+    assert last.answer
+    assert last.answer.text == {one.passage_id: one.text for one in last.pool}["p2"]
 
 
 def test_without_passages_nothing_is_known(parts: Parts) -> None:

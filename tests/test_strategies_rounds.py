@@ -11,7 +11,17 @@ from assistant.strategies.post_fusion import CHAT_MAX_TOKENS
 from assistant.strategies.shared.consistency import sampled
 from assistant.strategies.shared.reasoning import split
 from assistant.strategies.shared.strategy import in_full, strategy_named
-from assistant.types import Choices, Completion, Confidence, Messages, Options, Turn, TurnEvent
+from assistant.types import (
+    Choices,
+    Citation,
+    Completion,
+    Confidence,
+    Messages,
+    Options,
+    Sentence,
+    Turn,
+    TurnEvent,
+)
 from tests.conftest import ScriptedLLM
 from tests.scripted import OutOfRoom, answering
 
@@ -289,3 +299,17 @@ def test_a_stopped_vote_is_not_held(parts: Parts) -> None:
     stop.set()
     *_, turn = turns
     assert turn.pool == ()
+
+
+def test_a_second_answer_comes_without_the_citations_of_the_first(parts: Parts) -> None:
+    for name in ("post_fusion", "re_rag"):
+        llm = ScriptedLLM(["Milk.", "Walking for 30 minutes.", "Milk."])
+        turn = final(answering(name), turn_of(parts, "chat"), replace(parts, llm=llm))
+        cited = replace(
+            turn,
+            sentences=(Sentence("Milk.", state="supported"),),
+            citations=(Citation(1, turn.passages[0].id, 0, 5, "Milk.", "Oats.", 1.0),),
+        )
+        *_, second = strategy_named(name).retry(cited, parts, Event())
+        assert second.answer != turn.answer, name
+        assert (second.sentences, second.citations) == ((), ())

@@ -33,6 +33,13 @@ def test_a_line_break_ends_a_sentence() -> None:
     assert split("Options:\n- Lentils\n- Tofu") == ["Options:", "- Lentils", "- Tofu"]
 
 
+@pytest.mark.parametrize("mark", [";", ",", "。"])
+def test_what_stands_before_a_space_without_width_at_the_end_of_a_line_is_not_lost(mark: str) -> None:
+    text = f"Water and heating are paid{mark}\u200b\nPets are allowed."
+    assert split(text) == [f"Water and heating are paid{mark}", "Pets are allowed."]
+    assert split("It is paid.\u200b\n\u200b") == ["It is paid."]
+
+
 def test_japanese_sentences_end_without_a_space() -> None:
     assert split("首都は東京です。人口は多いです。") == ["首都は東京です。", "人口は多いです。"]
 

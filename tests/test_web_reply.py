@@ -81,6 +81,12 @@ def test_a_number_that_is_no_citation_stays_text() -> None:
     assert html.count("<button") == 1
 
 
+def test_a_number_within_a_word_is_no_marker() -> None:
+    html = reply.html(turn("In x[1] is the second. [1] It begins. [1]", citations=(cited(1, "first"), cited(1, "two"))))
+    assert "x[1] is the second." in html
+    assert re.findall(r'aria-label="Source 1: (\w+)"', html) == ["first", "two"]
+
+
 def test_a_quote_is_escaped_in_its_attributes() -> None:
     html = reply.html(turn("A. [1]", citations=(cited(1, '"><img src=x onerror=alert(1)>'),)))
     assert "<img" not in html

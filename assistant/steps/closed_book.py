@@ -24,6 +24,8 @@ from assistant.types import Answer, Claim, Completion, Turn
 
 # A reply of up to so many words is a name or a number, whatever it looks like.
 _BARE = 3
+# How a completion that was not written to its end tells of it: there is more to come, or it was stopped.
+_WRITING = ("", "cancelled")
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
@@ -40,10 +42,11 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
             yield turn
             continue
         text = finished(completion, form)
-        unknown = bool(completion.finish) and (says_unknown(text) or (form == "chat" and echoes(turn.question, text)))
+        ended = completion.finish not in _WRITING
+        unknown = ended and (says_unknown(text) or (form == "chat" and echoes(turn.question, text)))
         if unknown or form == "factoid":
             yield replace(turn, answer=Answer(text, unknown, "model"))
-        elif _is_guess(text, turn.question, completion, parts.settings.turn.guess_below):
+        elif ended and _is_guess(text, turn.question, completion, parts.settings.turn.guess_below):
             yield replace(turn, answer=Answer(text, unknown=True, origin="model"), own_answer=read(text).text)
         else:
             yield replace(turn, answer=unbacked(text))
@@ -54,7 +57,7 @@ def _is_guess(text: str, question: str, completion: Completion, threshold: float
 
     Nothing is at a `threshold` of 0.
     """
-    if not completion.finish or not threshold:
+    if not threshold:
         return False
     if verdict_in(Claim(text, (), question)):
         return True

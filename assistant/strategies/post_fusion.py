@@ -37,7 +37,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 def retry(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - nothing more is asked
     """The answer with most votes after the winner, for the case that no passage supports the winner."""
     for text in following(turn.answer, _speakers(turn, parts)):
-        yield replace(turn, answer=Answer(text, origin="pool"))
+        yield replace(turn, answer=Answer(text, origin="pool"), sentences=(), citations=())
 
 
 def _speakers(turn: Turn, parts: Parts) -> list[str]:

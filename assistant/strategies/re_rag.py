@@ -40,6 +40,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         turn = with_relevance(turn, turn.passages, parts, stop)
     passages = _weighed(turn, parts)
     turn = replace(turn, digests=(*turn.digests, *_digests(turn, passages[len(turn.passages) :], parts)))
+    passages = replace(turn, passages=passages).shown  # only these are asked
     if not passages:
         yield replace(turn, answer=NO_ANSWER)
         return
@@ -66,8 +67,8 @@ def _spoken(turn: Turn, speakers: Sequence[Candidate]) -> Iterator[Turn]:
     for speaker in speakers:
         moved = tuple(passage for passage in turn.reserve if passage.id == speaker.passage_id)
         reserve = tuple(passage for passage in turn.reserve if passage.id != speaker.passage_id)
-        answer = Answer(speaker.text, origin="pool")
-        yield replace(turn, passages=(*turn.passages, *moved), reserve=reserve, answer=answer)
+        said = replace(turn, answer=Answer(speaker.text, origin="pool"), sentences=(), citations=())
+        yield replace(said, passages=(*turn.passages, *moved), reserve=reserve)
 
 
 def _weighed(turn: Turn, parts: Parts) -> tuple[Passage, ...]:

@@ -24,6 +24,8 @@ _CONTROL = dict.fromkeys((*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20), 0x7F), "
 # Those that syntok doesn't know.
 _REFERRING = re.compile(r"(?<!\d )\b(?:chs?|eqs?|nos|paras?|pp|sec)\.$", re.IGNORECASE)
 _WORDS = re.compile(r"\w+")
+# What can't be seen: white space, and characters without width.
+_BLANK = "".join(one for one in map(chr, range(0x3001)) if one.isspace()) + "\u200b\u200c\u200d\u2060\ufeff"
 
 
 def sentences(text: str) -> list[Span]:
@@ -136,6 +138,7 @@ def _in_line(text: str, start: int, end: int) -> Iterator[Span]:
             if last >= said or closes:
                 yield from _pieces(text, first, last)
                 first = last
+    yield from _pieces(text, first, said)  # if anything: syntok drops a space without width at the end of a line
 
 
 def _refers(text: str, start: int, end: int) -> bool:
@@ -145,6 +148,6 @@ def _refers(text: str, start: int, end: int) -> bool:
 
 def _pieces(text: str, start: int, end: int) -> Iterator[Span]:
     for piece in _PIECE.finditer(text, start, end):
-        if stripped := piece.group().strip():
-            begin = piece.start() + len(piece.group()) - len(piece.group().lstrip())
+        if stripped := piece.group().strip(_BLANK):
+            begin = piece.start() + len(piece.group()) - len(piece.group().lstrip(_BLANK))
             yield Span(begin, begin + len(stripped))

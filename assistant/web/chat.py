@@ -225,7 +225,7 @@ class Talk:
         What is being written comes to those who follow it by itself; to others it must not come at all, since nothing
         would tell them of its end.
         """
-        conversation, run = self._view.conversation(tab), self._runs.of(tab.user, tab.conversation)
+        conversation, run = self._view.under_way(tab)
         if not run:
             return self._view.talk(tab, conversation, None)
         place = run.place if self._watchers.follows(tab.session, run) else END

@@ -104,10 +104,11 @@ def _markdown() -> MarkdownIt:
 
 
 def _chip(state: StateInline, silent: bool) -> bool:
-    """`[n]` is a chip where it is the marker of the next citation, which the code wrote in this order."""
+    """`[n]` is a chip where it is the marker of the next citation, which code wrote in this order behind a space."""
     match = _CHIP.match(state.src, state.pos)
     left: list[tuple[int, Citation]] = state.env["left"]
-    if not match or not left or left[0][1].n != int(match.group(1)):
+    before = state.src[: state.pos][-1:]
+    if not match or before.strip() or not left or left[0][1].n != int(match.group(1)):
         return False
     if not silent:
         token = state.push("chip", "", 0)

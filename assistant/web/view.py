@@ -68,13 +68,18 @@ class View:
 
         Looked at is the reply that is being written, else the one that the tab looked at, else the newest.
         """
-        conversation = self.conversation(tab)
-        run = self.runs.of(tab.user, tab.conversation)
+        conversation, run = self.under_way(tab)
         newest = conversation.turns[-1] if conversation.turns else None
         return {
             **self.talk(tab, conversation, run),
             **self.panel(tab, run.turn if run else self.looked(tab) or newest),
         }
+
+    def under_way(self, tab: Tab) -> tuple[Conversation, Run | None]:
+        """The tab's conversation, and the answer that is being written there, which may begin or end meanwhile."""
+        run = self.runs.of(tab.user, tab.conversation)
+        conversation = self.conversation(tab)
+        return conversation, run or self.runs.of(tab.user, tab.conversation)
 
     def talk(self, tab: Tab, conversation: Conversation, run: Run | None) -> Updates:
         """The transcript, and the answer that is being written."""
