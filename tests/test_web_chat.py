@@ -208,6 +208,18 @@ def test_only_the_last_message_is_taken_back(view: View, talk: Talk, tab: Tab) -
     assert view.conversation(tab).turns == ()
 
 
+def test_what_one_version_remembered_is_taken_back_from_another(view: View, talk: Talk, tab: Tab) -> None:
+    meat = view.ptkb.add("me", "I eat meat.")
+    offered = replace(OLD, known=(meat,), offers=(FactOffer("I'm vegan.", meat.id),))
+    view.conversations.save_turn("me", tab.conversation, offered)
+    talk.remember(told(tab, turn="old", place="0"))
+    assert [fact.text for fact in view.ptkb.facts("me")] == ["I'm vegan."]
+    view.conversations.save_turn("me", tab.conversation, replace(WRITTEN, status="done"), Version("old"))
+    view.conversations.choose("me", tab.conversation, "half")
+    talk.undo(told(tab, turn="half", facts="forget"))
+    assert [fact.text for fact in view.ptkb.facts("me")] == ["I eat meat."]
+
+
 def test_no_version_is_chosen_of_a_reply_that_is_being_written(view: View, talk: Talk, tab: Tab, write: Write) -> None:
     write(Place("old", ("concat", "summary")))
     for turn in ("half", "old"):

@@ -251,10 +251,7 @@ class Conversations:
 
         What gave an emptied conversation its title goes too: undone words stay neither in the list nor in an export.
         """
-        original = select(_VERSIONS.c.original).where(_VERSIONS.c.turn == turn_id).scalar_subquery()
-        versions = select(_VERSIONS.c.turn).where(_VERSIONS.c.original == original)
-        here = _TURNS.c.conversation == conversation_id
-        these = here & ((_TURNS.c.id == turn_id) | _TURNS.c.id.in_(versions))
+        here, these = _TURNS.c.conversation == conversation_id, _versions(conversation_id, turn_id)
         with self._of(conversation_id).begin() as connection:
             _owned(connection, user, conversation_id)
             titles = {_shortened(said) for said in connection.scalars(select(_TURNS.c.utterance).where(these))}
@@ -273,6 +270,13 @@ class Conversations:
             connection.execute(delete(_TURNS).where(_TURNS.c.id.in_(sides), _TURNS.c.reply == ""))
             shown = case((_VERSIONS.c.turn == turn_id, 1), else_=0)
             connection.execute(update(_VERSIONS).where(these).values(shown=shown, side=0))
+
+    def versions(self, user: str, conversation_id: str, turn_id: str) -> tuple[Turn, ...]:
+        """All versions of a reply as they are stored, in the order in which they were written; most have but one."""
+        with self._of(conversation_id).connect() as connection:
+            _owned(connection, user, conversation_id)
+            query = select(_TURNS).where(_versions(conversation_id, turn_id)).order_by(_TURNS.c.n)
+            return tuple(_turn(row, {process()}) for row in connection.execute(query))
 
     def discard(self, user: str, conversation_id: str, turn_id: str) -> None:
         """Delete this version of a reply, unless it is the one that is shown."""
@@ -414,6 +418,13 @@ def _turn(row: Row[Any], alive: set[str]) -> Turn:
         error = "The details of this turn can't be read; its text was kept."
         return Turn(row.utterance, id=row.id, status="failed", answer=answer, error=error)
     return replace(turn, status="stopped") if turn.status == "running" and row.process not in alive else turn
+
+
+def _versions(conversation_id: str, turn_id: str) -> ColumnElement[bool]:
+    """The condition of rows that are this turn, or versions of the same reply."""
+    original = select(_VERSIONS.c.original).where(_VERSIONS.c.turn == turn_id).scalar_subquery()
+    versions = select(_VERSIONS.c.turn).where(_VERSIONS.c.original == original)
+    return (_TURNS.c.conversation == conversation_id) & ((_TURNS.c.id == turn_id) | _TURNS.c.id.in_(versions))
 
 
 def _mentioning(connection: Connection, user: str, wanted: str) -> set[str]:

@@ -167,7 +167,8 @@ class Talk:
         if conversation.place(turn.id) != len(conversation.turns) - 1:
             raise StoreError("The conversation went on after this message; reload the page to see how.")
         if tab.text("facts") == "forget":
-            remembering.take_back(self._ptkb, tab.user, turn, conversation.versions.get(turn.id, (turn.id,)))
+            versions = self._conversations.versions(tab.user, tab.conversation, turn.id)
+            remembering.take_back(self._ptkb, tab.user, versions)
         self._conversations.remove_turn(tab.user, tab.conversation, turn.id)
         return {**self._view.all(tab), **self._view.box(turn.utterance)}
 

@@ -30,10 +30,11 @@ def remember(ptkb: Ptkb, user: str, turn: Turn, place: int) -> str:
     return KEPT if not old and _find(facts, offer.replaces) else "Remembered."
 
 
-def take_back(ptkb: Ptkb, user: str, turn: Turn, versions: Sequence[str]) -> None:
-    """Forget the facts that were remembered from a turn; one that took the place of another gives it back."""
-    facts = ptkb.facts(user)
-    for fact in (one for one in facts if one.source in versions):
+def take_back(ptkb: Ptkb, user: str, versions: Sequence[Turn]) -> None:
+    """Forget the facts that were remembered from a reply's versions; one that took another's place gives it back."""
+    facts, told = ptkb.facts(user), {turn.id: turn for turn in versions}
+    for fact in (one for one in facts if one.source in told):
+        turn = told[fact.source]
         offer = next((one for one in turn.offers if key(one.text) == key(fact.text)), None)
         old = _find(turn.known, offer.replaces) if offer else None
         if old and key(old.text) not in {key(one.text) for one in facts}:
