@@ -19,7 +19,7 @@ from assistant.settings import Settings
 from assistant.store.conversations import Conversations, Version, is_temporary
 from assistant.strategies.shared.strategy import strategy_named
 from assistant.text.markers import read
-from assistant.types import Choices, Exchange, Turn, Wait, Work, new_id, now
+from assistant.types import Answer, Choices, Exchange, Turn, Wait, Work, new_id, now
 from assistant.whole.documents import own_library, read_documents
 from assistant.whole.work import title
 from assistant.wording.views import sources
@@ -191,7 +191,7 @@ class Chat:
 
     def _new(self, place: _Place, utterance: str, earlier: Sequence[Turn], choices: Choices) -> Turn:
         turn = Turn(utterance, exchanges(earlier), choices=choices, temporary=is_temporary(place.conversation))
-        return self._with_facts(place.user, turn)
+        return self._with_facts(place.user, replace(turn, unanswered=unanswered(earlier)))
 
     def _read(self, user: str, turn: Turn) -> Turn:
         """The turn with all passages of the documents that it works on, if it does work on any."""
@@ -274,21 +274,27 @@ class Chat:
 
 def exchanges(turns: Sequence[Turn]) -> tuple[Exchange, ...]:
     """Earlier turns as history: utterance, stand-alone question, and reply without markers and label."""
-    return tuple(
-        Exchange(
-            turn.utterance,
-            turn.question or turn.utterance,
-            read(turn.answer.text, most=0).text,
-            turn.id,
-            turn.answer.origin,
-            tuple(fact.id for fact in turn.reasons if fact.stored),
-            tuple((source.title, source.quote) for source in sources(turn)),
-            turn.stated,
-            turn.asks,
-            turn.created,
-        )
-        for turn in turns
-        if turn.answer is not None and turn.answer.text
+    return tuple(_exchange(turn, turn.answer) for turn in turns if turn.answer and turn.answer.text)
+
+
+def unanswered(turns: Sequence[Turn]) -> tuple[Exchange, ...]:
+    """Those of the earlier turns that state something and have no reply, as one that was stopped early or failed."""
+    silent = (turn for turn in turns if turn.stated and not (turn.answer and turn.answer.text))
+    return tuple(_exchange(turn, Answer("")) for turn in silent)
+
+
+def _exchange(turn: Turn, answer: Answer) -> Exchange:
+    return Exchange(
+        turn.utterance,
+        turn.question or turn.utterance,
+        read(answer.text, most=0).text,
+        turn.id,
+        answer.origin,
+        tuple(fact.id for fact in turn.reasons if fact.stored),
+        tuple((source.title, source.quote) for source in sources(turn)),
+        turn.stated,
+        turn.asks,
+        turn.created,
     )
 
 

@@ -519,7 +519,8 @@ class Asked:
     `known` are the user's facts. `english` is the message translated into English, "" if it wasn't. A `temporary` turn
     knows no facts and offers none. `asks` is what the message asks about the stored facts. `stated` is what it states
     of its writer that lasts, and `rest` what is left of it without the sentences that say nothing else, "" if there
-    are none or nothing is left. Where `work` is set, the turn is no message, but work on whole documents.
+    are none or nothing is left. Where `work` is set, the turn is no message, but work on whole documents. `unanswered`
+    are earlier messages without a reply: they count for what they state alone.
     """
 
     utterance: str
@@ -535,6 +536,7 @@ class Asked:
     stated: tuple[str, ...] = ()
     rest: str = ""
     work: Work | None = None
+    unanswered: tuple[Exchange, ...] = ()
 
     @property
     def said(self) -> str:

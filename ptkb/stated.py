@@ -16,7 +16,7 @@ def stated_before(turn: Asked, embedder: Embedder) -> list[Fact]:
     back what it repeats ("Forget that I'm vegan").
     """
     found = list[Fact]()
-    for exchange in turn.history:
+    for exchange in sorted((*turn.history, *turn.unanswered), key=lambda one: one.created):
         if exchange.asks == "forget":
             found = [fact for fact in found if not says(exchange.utterance, fact.text)]
         texts = exchange.stated if exchange.turn else lasting(exchange.utterance, embedder)

@@ -12,6 +12,7 @@ import pytest
 from assistant.chat import BROKEN, Chat, exchanges
 from assistant.errors import LibraryError, StoreError, UtteranceError
 from assistant.library.collections import make
+from assistant.llm.embedder import SentenceEmbedder
 from assistant.protocols import Parts, silent
 from assistant.settings import Settings
 from assistant.steps.closed_book import unbacked
@@ -284,6 +285,21 @@ class TestCollections:
         assert self.once(chat, "Which?", "@food Oats?", choices=chosen).choices.library == "@tea"
         with pytest.raises(LibraryError, match="yours are @food, @tea"):
             self.once(chat, "@none What?")
+
+
+def test_what_a_message_states_holds_though_its_reply_was_stopped_before_the_first_word(
+    start: Start, source: Given, embedder: SentenceEmbedder
+) -> None:
+    chat, conversations, _ = start(*[ANSWER] * 10)
+    source.made = replace(source.made, embedder=embedder)
+    conversation, stop = conversations.new("me").id, Event()
+    for first in chat.ask("me", conversation, "I am vegan. What could I cook for dinner?", DEFAULT, stop):
+        if first.stated:
+            stop.set()
+    assert (first.status, first.answer) == ("stopped", None)
+    later = asked(chat, conversation, "What is a good diet?")
+    assert later.history == ()
+    assert [fact.text for fact in later.facts] == ["I'm vegan."]
 
 
 def test_history_is_what_was_said_without_the_label_of_its_origin() -> None:

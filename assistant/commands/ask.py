@@ -6,7 +6,7 @@ import json
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Event
 from typing import Annotated
 
@@ -17,7 +17,7 @@ from rich.padding import Padding
 from typer import Argument, Option
 
 from assistant import turn as flow
-from assistant.chat import addressed, exchanges, within
+from assistant.chat import addressed, exchanges, unanswered, within
 from assistant.commands.common import out, ready, talk
 from assistant.commands.option_groups import ModelOptions
 from assistant.commands.turn_options import TurnOptions
@@ -75,7 +75,8 @@ class Asking(TurnOptions):
         def begun(utterance: str, before: Sequence[Turn] = ()) -> Turn:
             collection = before[-1].choices.collection if before else ""
             said, chosen = addressed(utterance, "me", choices, collection, settings)
-            return Turn(said, exchanges(before), known, chosen, temporary=self.temporary)
+            begun = Turn(said, exchanges(before), known, chosen, temporary=self.temporary)
+            return replace(begun, unanswered=unanswered(before))
 
         return begun
 
