@@ -9,7 +9,7 @@ which answers it alone, and those that answer a part of it; a question that has 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -72,7 +72,7 @@ def _pairs(one: Quoted, chance: Random) -> Iterator[Labelled]:
             yield Labelled(claimed("", question), one.titled, TRUE if right else FALSE)
 
 
-def _beside(one: Quoted, question: str, known: Sequence[int] | set[int], chance: Random) -> list[int]:
+def _beside(one: Quoted, question: str, known: Collection[int], chance: Random) -> list[int]:
     """Sentences that don't answer, the one that is most like the question first."""
     words = set(normalise(question).split())
     others = [n for n in range(len(one.sentences)) if n not in known]
