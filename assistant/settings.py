@@ -352,7 +352,7 @@ class TurnSettings(Section):
         "judge of support together, below which the reply is set aside; 0 = they are not asked",
     )
     verdict_threshold: float = Field(
-        0.55,
+        0.5,
         ge=0,
         le=1,
         description="the same of a reply that begins with yes or no, for which the language model is also asked the "
@@ -373,7 +373,7 @@ class TurnSettings(Section):
         "sentence of the passages is quoted if the model's own words gave no answer; 1 = none is",
     )
     own_quote_threshold: float = Field(
-        0.3,
+        0.4,
         ge=0,
         le=1,
         description="the same of a sentence of your own documents; notes, manuals and leases are asked in fewer words "
