@@ -352,7 +352,7 @@ class TurnSettings(Section):
         "judge of support together, below which the reply is set aside; 0 = they are not asked",
     )
     verdict_threshold: float = Field(
-        0.5,
+        0.55,
         ge=0,
         le=1,
         description="the same of a reply that begins with yes or no, for which the language model is also asked the "
