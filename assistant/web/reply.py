@@ -107,7 +107,7 @@ def _chip(state: StateInline, silent: bool) -> bool:
     """`[n]` is a chip where it is the marker of the next citation, which code wrote in this order behind a space."""
     match = _CHIP.match(state.src, state.pos)
     left: list[tuple[int, Citation]] = state.env["left"]
-    before = state.src[: state.pos][-1:]
+    before = state.src[max(state.pos - 1, 0) : state.pos]
     if not match or before.strip() or not left or left[0][1].n != int(match.group(1)):
         return False
     if not silent:
