@@ -5,9 +5,13 @@ The tests go on with one another's page: nothing is loaded twice.
 
 from __future__ import annotations
 
+import signal
 import stat
+import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -123,15 +127,37 @@ def test_it_answers_the_next_message_and_its_speed_is_told(page: Page) -> None:
     expect(page.locator("#models .pace")).to_contain_text("tokens a second in the last")
 
 
+@contextmanager
+def slowed(process: subprocess.Popen[str]) -> Iterator[None]:
+    """Lets a process run a seventh of the time: a busy browser must not see its reply's beginning after its end."""
+    over = Event()
+
+    def pace() -> None:
+        while not over.is_set():
+            process.send_signal(signal.SIGSTOP)
+            over.wait(0.12)
+            process.send_signal(signal.SIGCONT)
+            over.wait(0.02)
+
+    thread = Thread(target=pace)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
 def test_one_that_dies_while_it_writes_leaves_what_was_written_and_answers_again_once_it_is_back(
     page: Page, server: Running, served: Path
 ) -> None:
     kept = page.locator("#transcript article").count()
     page.locator("#box").fill("Write a long story about a keeper of a lighthouse.")  # long enough to die in the middle
-    page.keyboard.press("Enter")
-    expect(page.locator("#answering .reply:not(.waiting)")).not_to_be_empty(timeout=SLOW)
-    server.process.kill()
-    server.process.wait()
+    with slowed(server.process):
+        page.keyboard.press("Enter")
+        expect(page.locator("#answering .reply:not(.waiting)")).not_to_be_empty(timeout=SLOW)
+        server.process.kill()
+        server.process.wait()
     turn = page.locator("#transcript article").last
     expect(turn.get_by_role("alert")).to_contain_text(f"The server at {server.address} broke off its reply")
     expect(turn.locator(".reply")).not_to_be_empty()
