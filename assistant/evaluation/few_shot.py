@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from threading import Event
+from collections.abc import Sequence
 
 from assistant.errors import DataError
 from assistant.experiment.datasets import Question, sample
 from assistant.llm.wrapper import Wrapper
 from assistant.prompting.render import render
 from assistant.protocols import LLM
-from assistant.types import Completion, Message, Messages, Options
+from assistant.types import Message, Messages
 
 
 def draw(questions: Sequence[Question], asked: Sequence[Question], n: int, seed: int) -> tuple[Question, ...]:
@@ -36,23 +35,8 @@ class Demonstrator(Wrapper):
         super().__init__(llm)
         self._shown = tuple(message for one in demonstrations for message in _exchange(one))
 
-    def count(self, messages: Messages) -> int:
-        """As the model does it, demonstrations included."""
-        return self._llm.count(self._with(messages))
-
-    def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
-        """As the model does it, with demonstrations."""
-        return self._llm.stream(self._with(messages), options, stop)
-
-    def complete(self, batch: Sequence[Messages], options: Options, stop: Event) -> list[Completion]:
-        """As the model does it, with demonstrations."""
-        return self._llm.complete([self._with(messages) for messages in batch], options, stop)
-
-    def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:
-        """As the model does it, with demonstrations."""
-        return self._llm.score([(self._with(messages), text) for messages, text in batch], stop)
-
-    def _with(self, messages: Messages) -> Messages:
+    def asked(self, messages: Messages) -> Messages:
+        """The messages with the demonstrations."""
         system, *rest = messages
         return (system, *self._shown, *rest)
 
