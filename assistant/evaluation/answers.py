@@ -15,7 +15,7 @@ to doubt an answer (see `evaluation.answer_methods`). Tokens and seconds include
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from functools import partial
@@ -60,6 +60,8 @@ _READING = (
     " read are not read again."
 )
 Key = tuple[str, int, str, int, int, str]
+# One answer to ask for: by a strategy, at a setting, to a question.
+Ask = tuple[str, Setting, Question]
 # `Gold`, as options take it.
 Place = StrEnum("Place", ["none", "insert", "first", "last"])
 
@@ -217,21 +219,6 @@ class Passages:
         return replace(turn, passages=self.of(setting, question, loop))
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """One answer to ask for: a question, a strategy and a setting."""
-
-    strategy: str
-    setting: Setting
-    question: Question
-
-    @property
-    def key(self) -> Key:
-        """The key of its row."""
-        one = self.setting
-        return self.strategy, one.k, one.placement, one.samples, one.shots, self.question.id
-
-
 class Answers(Task[Ask, Parts]):
     """Asks every question of `material` by every strategy at every setting.
 
@@ -247,17 +234,16 @@ class Answers(Task[Ask, Parts]):
 
     def _ask(self, material: Material) -> None:
         self.material = material
-        asks = [
-            Ask(strategy, setting, question)
+        self.items = _keyed(
+            (strategy, setting, question)
             for setting in self._experiment.settings
             # strategy by strategy: asked at once, a question would find its passages already read and look too fast
             for strategy in self._experiment.strategies
             for question in material.questions
-        ]
-        self.items = {ask.key: ask for ask in asks}
+        )
 
     def key(self, row: Row) -> Key:
-        """See `Ask`."""
+        """See `Task`."""
         return row["strategy"], row["k"], row["placement"], row["samples"], row.get("shots", 0), row["id"]
 
     def claim(self) -> Row:
@@ -281,10 +267,10 @@ class Answers(Task[Ask, Parts]):
         super().fill(run, parts, progress, jobs, stop or self._stop)
 
     def _leave_known_out(self, run: Run[Key], parts: Parts, progress: Progress) -> None:
-        asks = [Ask(CLOSED_BOOK, Setting(0), question) for question in self.material.questions]
-        run.fill([(ask.key, partial(self.row, ask, parts)) for ask in asks], len(asks), progress)
-        rows = [run.rows[ask.key] for ask in asks]
-        remaining = [ask.question for ask, row in zip(asks, rows, strict=True) if not row["em"] or row["unanswerable"]]
+        asks = _keyed((CLOSED_BOOK, Setting(0), question) for question in self.material.questions)
+        run.fill([(key, partial(self.row, ask, parts)) for key, ask in asks.items()], len(asks), progress)
+        asked = zip(self.material.questions, (run.rows[key] for key in asks), strict=True)
+        remaining = [question for question, row in asked if not row["em"] or row["unanswerable"]]
         if not remaining:
             raise DataError("The model answers every question without a passage; leave --filter-known out.")
         left_out = {"questions that the model answers without passages": len(asks) - len(remaining)}
@@ -293,13 +279,14 @@ class Answers(Task[Ask, Parts]):
     def row(self, item: Ask, parts: Parts) -> Row:
         """See `Task`."""
         turn, error = self._answered(item, parts)
-        return {"strategy": item.strategy, **asdict(item.setting), **row_of(item.question, turn), "error": error}
+        strategy, setting, question = item
+        return {"strategy": strategy, **asdict(setting), **row_of(question, turn), "error": error}
 
     def _answered(self, item: Ask, parts: Parts) -> tuple[Turn, str]:
-        setting, text = item.setting, item.question.text
-        chosen = method(item.strategy, self._experiment.loop)
+        named, setting, question = item
+        chosen = method(named, self._experiment.loop)
         loop, strategy = chosen.loop, chosen.strategy
-        turn = Turn(text, question=text)
+        turn = Turn(question.text, question=question.text)
         cached, shown = parts.llm, self.material.demonstrations[: setting.shots]
         parts = replace(chosen.with_settings(parts), llm=Meter(RepetitionCutter(Demonstrator(parts.llm, shown))))
         answering = _strategy(strategy)
@@ -308,7 +295,7 @@ class Answers(Task[Ask, Parts]):
         step = in_full(answering)
         try:
             if strategy not in WITHOUT_PASSAGES:
-                turn = self._passages.turn(setting, item.question, loop)
+                turn = self._passages.turn(setting, question, loop)
             turn = replace(turn, choices=Choices(strategy, loop, setting.k, form="factoid"))
             saved = saved_by(cached)
             *_, turn = timed("answer", step, turn, parts, self._stop)
@@ -351,6 +338,11 @@ class Answers(Task[Ask, Parts]):
         weak = "The gold passages are weak (found by the answer's string), so this is no benchmark score."
         drawn = [f"![{one.stem.replace('_', ' ')}]({one.name})" for one in plots.answers(summary, run.folder)]
         return "\n\n".join([_READING, *([weak] if summary["weak_gold"] else []), *drawn])
+
+
+def _keyed(asks: Iterable[Ask]) -> dict[Key, Ask]:
+    """The asks by the keys of their rows."""
+    return {(name, at.k, at.placement, at.samples, at.shots, one.id): (name, at, one) for name, at, one in asks}
 
 
 def row_of(question: Question, turn: Turn) -> Row:
