@@ -13,7 +13,7 @@ from threading import Event
 from assistant.experiment.datasets import Question
 from assistant.experiment.measures import answer_recall, counted
 from assistant.experiment.runs import Row
-from assistant.experiment.task import Rows, Summary, Task, decided_by
+from assistant.experiment.task import Rows, Summary, Task
 from assistant.protocols import Parts
 from assistant.steps import closed_book
 from assistant.types import Answer, Turn
@@ -24,14 +24,11 @@ class Guesses(Task[Question, Parts]):
     """The model's own answers to `items`, of the file `questions`; `threshold` is the setting `turn.guess_below`."""
 
     title = "Guesses"
+    decides = ("questions", "model", "threshold")
     questions: Path
     items: Mapping[str, Question]
     model: str
     threshold: float
-
-    def claim(self) -> Row:
-        """See `Task`."""
-        return decided_by(self, "questions", "model", "threshold")
 
     def row(self, item: Question, parts: Parts) -> Row:
         """See `Task`."""

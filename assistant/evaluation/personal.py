@@ -22,7 +22,7 @@ from assistant.evaluation.reply_marks import Pattern, by_kind, has
 from assistant.experiment.datasets import of_split, read_models
 from assistant.experiment.report import grid
 from assistant.experiment.runs import Row, Run
-from assistant.experiment.task import Rows, Summary, Task, decided_by
+from assistant.experiment.task import Rows, Summary, Task
 from assistant.protocols import Parts
 from assistant.steps import facts, rewrite
 from assistant.types import Exchange, Fact, Turn, now
@@ -58,13 +58,10 @@ def read_pairs(path: Path, split: str = "") -> list[Pair]:
 class Personal(Task[Pair, Parts]):
     """The rewrites of `items`, which are of the file `pairs`."""
 
+    decides = ("pairs", "model")
     pairs: Path
     items: Mapping[str, Pair]
     model: str
-
-    def claim(self) -> Row:
-        """See `Task`."""
-        return decided_by(self, "pairs", "model")
 
     def row(self, item: Pair, parts: Parts) -> Row:
         """See `Task`."""

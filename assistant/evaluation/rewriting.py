@@ -24,7 +24,7 @@ from assistant.experiment.datasets import records
 from assistant.experiment.measures import differences, exact_match, means
 from assistant.experiment.options import Sample
 from assistant.experiment.runs import Row
-from assistant.experiment.task import Rows, Summary, Task, decided_by
+from assistant.experiment.task import Rows, Summary, Task
 from assistant.protocols import Parts, Retriever
 from assistant.retrieve.search import search_text
 from assistant.steps import rewrite
@@ -81,6 +81,7 @@ class Rewriting(Task[FollowUp, Parts]):
     """The `items`, of the file `dialogues`, rewritten; where there are judgements, all rewrites are searched for."""
 
     title = "Rewrites"
+    decides = ("dialogues", "model")
     dialogues: Path
     items: Mapping[str, FollowUp]
     model: str
@@ -88,10 +89,6 @@ class Rewriting(Task[FollowUp, Parts]):
     retriever: Retriever | None = None
     qrels: Qrels | None = None
     left_out: int = 0
-
-    def claim(self) -> Row:
-        """See `Task`."""
-        return decided_by(self, "dialogues", "model")
 
     def row(self, item: FollowUp, parts: Parts) -> Row:
         """See `Task`."""

@@ -9,7 +9,7 @@ from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from threading import Event
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from assistant.experiment.datasets import fingerprint
 from assistant.experiment.report import markdown
@@ -40,15 +40,17 @@ def unusual(experiment: Any, *names: str) -> Row:
 class Task(ABC, Generic[Item, With]):
     """Makes a row of each of `items`, which are keyed as their rows are; `With` is what making a row takes.
 
-    A measurement is a subclass with its own `claim`, `row` and `summarise`.
+    A measurement is a subclass with its own `row` and `summarise`, and with `decides`, the names of the fields that
+    determine its rows, or with its own `claim`.
     """
 
     title = "Questions"
+    decides: ClassVar[tuple[str, ...]]
     items: Mapping[Any, Item]
 
-    @abstractmethod
     def claim(self) -> Row:
         """All that determines the rows; a folder whose run was begun with another claim is refused."""
+        return decided_by(self, *self.decides)
 
     @abstractmethod
     def row(self, item: Item, resources: With) -> Row:
