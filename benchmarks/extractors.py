@@ -11,7 +11,7 @@ import logging
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from time import process_time
@@ -104,7 +104,7 @@ def compared(paths: Iterable[Path], sentences: Path = SENTENCES, files: Path = F
         return {}
     told: Summary = {name: _told(one) for name, one in found.items()}
     for where in (ON_PAGE, IN_PASSAGE):
-        told[f"more {where}"] = asdict(paired_difference(_shares(ours, where), _shares(theirs, where)))
+        told[f"more {where}"] = paired_difference(_shares(ours, where), _shares(theirs, where))
     return told
 
 
@@ -145,7 +145,7 @@ def _told(found: Sequence[Found]) -> Summary:
         "pages a second": sum(one.pages for one in found) / sum(one.seconds for one in found),
         "sentences": sum(len(one.seen) for one in found),
         **{where: sum(sum(one.was[where]) for one in found) for where in (ON_PAGE, IN_PASSAGE)},
-        **{f"share {where}": asdict(mean(_shares(found, where))) for where in (ON_PAGE, IN_PASSAGE)},
+        **{f"share {where}": mean(_shares(found, where)) for where in (ON_PAGE, IN_PASSAGE)},
         "missed": missed,
     }
 

@@ -37,9 +37,9 @@ def test_a_vote_is_lost_when_a_right_candidate_was_outvoted() -> None:
 def test_the_mean_lies_in_its_interval_and_the_seed_decides_the_ends() -> None:
     values = [1.0] * 30 + [0.0] * 70
     found = mean(values, seed=1)
-    assert found.value == pytest.approx(0.3)
+    assert found["value"] == pytest.approx(0.3)
     # the normal approximation: 0.3 +- 1.96 * sqrt(0.3 * 0.7 / 100)
-    assert (found.low, found.high) == (pytest.approx(0.21, abs=0.02), pytest.approx(0.39, abs=0.02))
+    assert (found["low"], found["high"]) == (pytest.approx(0.21, abs=0.02), pytest.approx(0.39, abs=0.02))
     assert mean(values, seed=1) == found
     uneven = [n**0.5 for n in range(50)]
     assert mean(uneven, seed=2) != mean(uneven, seed=1)
@@ -54,18 +54,18 @@ def test_one_value_has_an_interval_of_no_width_and_none_is_an_error() -> None:
 def test_pairing_narrows_the_interval() -> None:
     base = [float(n % 10) for n in range(100)]
     better = [value + 1 for value in base]
-    assert paired_difference(better, base).low == pytest.approx(1)
-    assert paired_difference(better, base).high == pytest.approx(1)
+    assert paired_difference(better, base)["low"] == pytest.approx(1)
+    assert paired_difference(better, base)["high"] == pytest.approx(1)
 
 
 def test_precision_recall_and_f1_of_unknown() -> None:
     said = [True, True, True, False, False]
     unanswerable = [True, False, False, True, False]
     found = unknown_scores(said, unanswerable)
-    assert found["precision"].value == pytest.approx(1 / 3)
-    assert found["recall"].value == pytest.approx(1 / 2)
-    assert found["f1"].value == pytest.approx(2 * 1 / (3 + 2))
-    assert unknown_scores([False], [True])["precision"].value == 0
+    assert found["precision"]["value"] == pytest.approx(1 / 3)
+    assert found["recall"]["value"] == pytest.approx(1 / 2)
+    assert found["f1"]["value"] == pytest.approx(2 * 1 / (3 + 2))
+    assert unknown_scores([False], [True])["precision"]["value"] == 0
 
 
 def test_two_sets_of_one_question_are_drawn_together() -> None:
@@ -73,8 +73,8 @@ def test_two_sets_of_one_question_are_drawn_together() -> None:
     said, unanswerable = [True] * 20, [True, False] * 10
     apart = unknown_scores(said, unanswerable)["precision"]
     together = unknown_scores(said, unanswerable, questions=[n // 2 for n in range(20)])["precision"]
-    assert apart.value == together.value == 0.5
-    assert apart.low < together.low == together.high == 0.5
+    assert apart["value"] == together["value"] == 0.5
+    assert apart["low"] < together["low"] == together["high"] == 0.5
 
 
 @pytest.mark.skipif(not SQUAD.exists(), reason="the development data is not here")
@@ -91,5 +91,5 @@ def test_a_published_system_gets_its_published_scores() -> None:
     em = mean([exact_match(predictions.get(q["id"], ""), q["answers"]) for q in questions])
     f1 = mean([token_f1(predictions.get(q["id"], ""), q["answers"]) for q in questions])
     assert len(questions) > 6000
-    assert em.low <= 0.400 <= em.high
-    assert f1.low <= 0.510 <= f1.high
+    assert em["low"] <= 0.400 <= em["high"]
+    assert f1["low"] <= 0.510 <= f1["high"]

@@ -13,7 +13,7 @@ what a reply rests on: cited passages, or the model's own knowledge. One row:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
@@ -103,7 +103,7 @@ class Chat(Task[Question, Parts]):
         both = mine.index.intersection(theirs.index)
         if self.beside is not None and len(both):
             ours, theirs_counted = (side.loc[both].eval(counts).astype(float) for side in (mine, theirs))
-            share["difference"] = asdict(paired_difference(list(ours), list(theirs_counted), self.seed))
+            share["difference"] = paired_difference(list(ours), list(theirs_counted), self.seed)
         return share
 
 

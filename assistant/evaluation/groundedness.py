@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -125,7 +125,7 @@ class Groundedness(Task[Question, Parts]):
             "questions": len(mine),
             **{name: int(counts[name].sum()) for name in ("claims", "citations")},
             "threshold": self.threshold,
-            "measures": {name: asdict(value) for name, value in measures.items()},
+            "measures": measures,
             "seconds": sum(row["seconds"] for row in mine) / len(mine),
             **({"agreement": agreement(self.labels, rows, self.threshold)} if self.labels else {}),
         }

@@ -11,7 +11,7 @@ lines of `{"turn": "9-1_3", "text": "The DASH diet has little salt."}`. One row:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from threading import Event
@@ -137,4 +137,4 @@ def _held(played: Row, nuggets: Sequence[str], judge: SupportJudge) -> list[bool
 
 
 def _recall(held: Sequence[Sequence[bool]], seed: int) -> dict[str, float]:
-    return {**asdict(ratio(map(sum, held), map(len, held), seed)), "n": sum(map(len, held))}
+    return {**ratio(map(sum, held), map(len, held), seed), "n": sum(map(len, held))}

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -69,7 +68,7 @@ def measure(model: Classifier, examples: Sequence[Example], seed: int = 0) -> Su
         "trained_on": len(examples) - len(tested),
         "terms": len(model.terms),
         **_scores(tested),
-        "accuracy": asdict(mean(list((tested["is"] == tested["said"]).astype(float)), seed)),
+        "accuracy": mean(list((tested["is"] == tested["said"]).astype(float)), seed),
         "by_length": {name: _scores(of) for name, of in bands.items() if len(of)},
         "by_source": _by_source(tested),
     }

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
 from math import inf
 from threading import Event
@@ -323,10 +323,9 @@ def _threshold_scores(sets: DataFrame, experiment: Experiment) -> Summary:
     numbers, weights = list(sets["question"].factorize()[0]), list(sets["weight"])
     scores = unknown_scores(list(below), list(sets["unanswerable"]), experiment.seed, numbers, weights)
     share = float(sets["weight"][sets["unanswerable"]].sum() / sets["weight"].sum())
-    by_measure = {name: asdict(one) for name, one in scores.items()}
     return {
-        **{name: one["value"] for name, one in by_measure.items()},
-        "intervals": _intervals(by_measure),
+        **{name: one["value"] for name, one in scores.items()},
+        "intervals": _intervals(scores),
         "share": share,
         "f1_of_always": 2 * share / (1 + share),
         "threshold_of_halves": chosen,

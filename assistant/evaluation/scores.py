@@ -140,7 +140,7 @@ def _summary(setting: Setting, scores: DataFrame, seed: int) -> Summary:
         **asdict(setting),
         "questions": len(first),
         "base": base,
-        "gold_found": asdict(mean(first["gold_found"], seed)),
+        "gold_found": mean(first["gold_found"], seed),
         "strategies": {name: _measures(of.loc[first.index], seed) for name, of in by_strategy.items()},
         "differences": {
             name: differences(of, columns[base], seed) for name, of in columns.items() if base and name != base
@@ -154,9 +154,9 @@ def _measures(scores: DataFrame, seed: int) -> Summary:
     summary: Summary = {
         **means(scores[list(MEASURES)], seed),
         **{name: int(scores[name].sum()) for name in ("empty", "failed", "pooled")},
-        "recall": [asdict(mean(recalls[iteration], seed)) for iteration in recalls],
+        "recall": [mean(recalls[iteration], seed) for iteration in recalls],
     }
     if scores["unanswerable"].any():
         of = unknown_scores(scores["unknown"].astype(bool), scores["unanswerable"], seed)
-        summary |= {f"unknown_{name}": asdict(value) for name, value in of.items()}
+        summary |= {f"unknown_{name}": value for name, value in of.items()}
     return summary

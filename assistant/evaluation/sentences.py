@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import PurePath
 from statistics import median
 from threading import Event
@@ -70,7 +70,7 @@ def quoted(rows: Sequence[Row], threshold: float, seed: int) -> Summary:
         "the sentence has the answer, of questions that are answered": counted(
             [row["right"] is True for row in answerable]
         ),
-        "auc": {name: asdict(auc(np.array([row[key] for row in decided]), right, seed)) for key, name in BY.items()},
+        "auc": {name: auc(np.array([row[key] for row in decided]), right, seed) for key, name in BY.items()},
         "threshold": threshold,
         "right that pass": counted([one for one, is_right in zip(passing, right, strict=True) if is_right]),
         "wrong that pass": counted([one for one, is_right in zip(passing, right, strict=True) if not is_right]),
@@ -126,7 +126,7 @@ def read_closely(rows: Sequence[Row], threshold: float, talk: float, seed: int) 
 
 def _auc(right: Sequence[float], wrong: Sequence[float], seed: int) -> dict[str, float]:
     labels = np.array([True] * len(right) + [False] * len(wrong))
-    return asdict(auc(np.array([*right, *wrong]), labels, seed))
+    return auc(np.array([*right, *wrong]), labels, seed)
 
 
 def _confidence(question: str, passages: Sequence[Passage], estimator: Estimator, *, own: bool) -> float:

@@ -32,14 +32,14 @@ class FieldChange:
     @property
     def beyond_chance(self) -> bool:
         """Whether the interval of the difference excludes zero."""
-        return self.difference is not None and not self.difference.low <= 0 <= self.difference.high
+        return self.difference is not None and not self.difference["low"] <= 0 <= self.difference["high"]
 
     def __str__(self) -> str:
         """The change in one line."""
         if self.difference is None:
             return f"{self.of}: {self.field} is another in {self.changed} of {self.n}"
-        one = self.difference
-        return f"{self.of}: {self.field} {one.value:+.3f} [{one.low:+.3f}, {one.high:+.3f}] of {self.n}"
+        value, low, high = self.difference.values()
+        return f"{self.of}: {self.field} {value:+.3f} [{low:+.3f}, {high:+.3f}] of {self.n}"
 
 
 def field_changes(before: Sequence[Row], after: Sequence[Row], seed: int = 0) -> list[FieldChange]:

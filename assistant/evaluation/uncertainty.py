@@ -7,7 +7,6 @@ confidence. One row: `{"id", "question", "answer", "gold", "right", "unanswerabl
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from threading import Event
 from typing import Any
 
@@ -117,7 +116,7 @@ def _way(confidence: Floats, right: Flags, seed: int) -> dict[str, Any]:
     between = [0.0, *((values[1:] + values[:-1]) / 2).tolist(), 1.01]
     candidates = [at_threshold(confidence, right, threshold) for threshold in between]
     return {
-        "auc": asdict(auc(confidence, right, seed)),
+        "auc": auc(confidence, right, seed),
         "best_f1": max(candidates, key=lambda one: one["f1"]),
         "best_j": max(candidates, key=lambda one: one["j"]),
     }

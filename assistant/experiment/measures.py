@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
@@ -18,15 +17,8 @@ RESAMPLES = 2000
 # An AUC is computed draw by draw, which takes longer.
 AUC_RESAMPLES = 500
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A value and the ends of its 95 % interval."""
-
-    value: float
-    low: float
-    high: float
+# A "value", and the ends "low" and "high" of its 95 % interval.
+Estimate = dict[str, float]
 
 
 def exact_match(answer: str, golds: Iterable[str]) -> float:
@@ -50,27 +42,22 @@ def lost_vote(answer: str, pool: Iterable[str], golds: Sequence[str]) -> bool:
     return not exact_match(answer, golds) and any(exact_match(candidate, golds) for candidate in pool)
 
 
-def share(passed: Sequence[bool]) -> Estimate:
-    """The share that passed, with Wilson's interval."""
+def counted(passed: Sequence[bool]) -> Estimate:
+    """The share that passed, with Wilson's interval, and the number of values as "n"."""
     interval = binomtest(sum(passed), len(passed)).proportion_ci(method="wilson")
-    return Estimate(sum(passed) / len(passed), float(interval.low), float(interval.high))
+    return {**_estimate(sum(passed) / len(passed), interval.low, interval.high), "n": len(passed)}
 
 
-def counted(passed: Sequence[bool]) -> dict[str, float]:
-    """As `share`, with the number of values as "n"."""
-    return {**asdict(share(passed)), "n": len(passed)}
-
-
-def means(by_measure: Mapping[str, Sequence[float]], seed: int = 0) -> dict[str, dict[str, float]]:
+def means(by_measure: Mapping[str, Sequence[float]], seed: int = 0) -> dict[str, Estimate]:
     """The mean of each measure's values, with its interval; `by_measure` may be a DataFrame."""
-    return {name: asdict(mean(values, seed)) for name, values in by_measure.items()}
+    return {name: mean(values, seed) for name, values in by_measure.items()}
 
 
 def differences(
     ours: Mapping[str, Sequence[float]], theirs: Mapping[str, Sequence[float]], seed: int = 0
-) -> dict[str, dict[str, float]]:
+) -> dict[str, Estimate]:
     """The mean paired difference of each measure, ours minus theirs, with its interval."""
-    return {name: asdict(paired_difference(values, theirs[name], seed)) for name, values in ours.items()}
+    return {name: paired_difference(values, theirs[name], seed) for name, values in ours.items()}
 
 
 def mean(values: Sequence[float], seed: int = 0) -> Estimate:
@@ -116,7 +103,7 @@ def auc(scores: Floats, labels: NDArray[np.bool_], seed: int = 0) -> Estimate:
             rng=np.random.default_rng(seed),
         ).bootstrap_distribution  # fmt: skip
     low, high = np.nanpercentile(draws, [2.5, 97.5])
-    return Estimate(float(roc_auc_score(labels, scores)), float(low), float(high))
+    return _estimate(roc_auc_score(labels, scores), low, high)
 
 
 def told_apart(labels: Sequence[bool], scores: Sequence[float], threshold: float) -> dict[str, float | None]:
@@ -203,12 +190,16 @@ def _bootstrap(statistic: Callable[..., Floats], *columns: Floats, seed: int) ->
         raise ValueError("there are no values to take a mean of")
     value = float(statistic(*columns, axis=0))
     if len(columns[0]) == 1:
-        return Estimate(value, value, value)
+        return _estimate(value, value, value)
     interval = bootstrap(
         columns, statistic, paired=True, vectorized=True, method="percentile", n_resamples=RESAMPLES,
         rng=np.random.default_rng(seed), batch=100,
     ).confidence_interval  # fmt: skip
-    return Estimate(value, float(interval.low), float(interval.high))
+    return _estimate(value, interval.low, interval.high)
+
+
+def _estimate(value: float, low: float, high: float) -> Estimate:
+    return {"value": float(value), "low": float(low), "high": float(high)}
 
 
 def _ratio(parts: Floats, wholes: Floats, axis: int) -> Floats:

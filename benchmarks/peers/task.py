@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
@@ -149,7 +149,7 @@ class Peers(Task[tuple[str, Work], Systems]):
             values = [(measure.value(a), measure.value(b)) for a, b in both if measure.of(a) and measure.of(b)]
             if values:
                 mine, other = zip(*values, strict=True)
-                found[name] = {**asdict(paired_difference(mine, other, self.seed)), "n": len(values)}
+                found[name] = {**paired_difference(mine, other, self.seed), "n": len(values)}
         return found
 
 
@@ -219,4 +219,4 @@ def _is_share(values: Sequence[float]) -> bool:
 
 
 def _mean(values: Sequence[float], seed: int) -> dict[str, float]:
-    return {**asdict(mean(values, seed)), "n": len(values)}
+    return {**mean(values, seed), "n": len(values)}
