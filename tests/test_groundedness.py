@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from assistant.commands.evaluate import app
 from assistant.errors import DataError
-from assistant.evaluation.groundedness import Groundedness, agreement, is_meta_talk, read_labels, to_read
+from assistant.evaluation.groundedness import Groundedness, Label, agreement, is_meta_talk, to_read
 from assistant.experiment.datasets import read_questions
 from assistant.experiment.runs import Run
 from assistant.protocols import Parts, silent
@@ -136,7 +136,7 @@ def test_agreement_with_a_reading(questions: Path, parts: Parts, tmp_path: Path)
     assert [one["id"] for one in asked[0]["passages"]] == ["p1", "p2"]
     said = {"q1/0": ["p1"], "q1/1": []}
     file = lines(tmp_path / "l.jsonl", *({**row, "supporting": said[row["id"]]} for row in asked))
-    found = agreement(read_labels(file), run.rows, plan.threshold)
+    found = agreement(Label.read(file), run.rows, plan.threshold)
     assert found["sentences"]["agree"] == 1
     assert found["sentences"]["supported by the check alone"] == 1
     assert found["citations"]["read"] == 2
@@ -147,14 +147,14 @@ def test_labels_that_do_not_fit_are_refused(questions: Path, parts: Parts, tmp_p
     run = run_of(plan_of(questions), tmp_path / "out", parts, ["Lentils hold iron."], [YES])
     other = lines(tmp_path / "other.jsonl", {"id": "q1/0", "sentence": "Another one.", "supporting": []})
     with pytest.raises(DataError, match="'q1/0' is of a sentence that this run does not have"):
-        agreement(read_labels(other), run.rows, 0.5)
+        agreement(Label.read(other), run.rows, 0.5)
     with pytest.raises(DataError, match=r"open.jsonl, line 1, is no label"):
-        read_labels(lines(tmp_path / "open.jsonl", {"id": "q1/0", "sentence": "x", "supporting": None}))
+        Label.read(lines(tmp_path / "open.jsonl", {"id": "q1/0", "sentence": "x", "supporting": None}))
     for wrong in ({"supporting": "p7"}, {"supporting": [7]}, {"supporting": [], "id": ["q1/0"]}):
         with pytest.raises(DataError, match=r"wrong.jsonl, line 1, is no label"):
-            read_labels(lines(tmp_path / "wrong.jsonl", {"id": "q1/0", "sentence": "x", **wrong}))
+            Label.read(lines(tmp_path / "wrong.jsonl", {"id": "q1/0", "sentence": "x", **wrong}))
     with pytest.raises(DataError, match="no labels"):
-        read_labels(lines(tmp_path / "empty.jsonl"))
+        Label.read(lines(tmp_path / "empty.jsonl"))
 
 
 @pytest.mark.model

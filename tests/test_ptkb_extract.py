@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assistant.errors import DataError
-from assistant.evaluation.stated import measure, read_messages
+from assistant.evaluation.stated import Message, measure
 from assistant.protocols import Embedder
 from assistant.types import Fact, FactOffer, now
 from ptkb.extract import MOST, offers
@@ -77,13 +77,13 @@ def test_a_message_without_what_it_states_is_refused_by_its_line(tmp_path: Path)
     path = tmp_path / "messages.jsonl"
     path.write_text('{"text": "No pork for me.", "states": []}\n{"text": "No pork for me."}\n', encoding="utf-8")
     with pytest.raises(DataError, match="line 2"):
-        read_messages(path)
+        Message.read(path)
 
 
 @pytest.mark.model
 def test_most_statements_in_other_forms_are_found_and_few_where_none_is_made(embedder: Embedder) -> None:
     """Messages that somebody wrote who knew neither patterns nor examples; 58 % and 2 of 80 were measured."""
-    shares = measure(read_messages(LABELLED.with_name("stated_fresh.jsonl")), embedder, 0)[0]["measures"]
+    shares = measure(Message.read(LABELLED.with_name("stated_fresh.jsonl")), embedder, 0)[0]["measures"]
     assert shares["recall"]["value"] >= 0.5
     assert shares["false_alarms"]["value"] <= 0.05
 

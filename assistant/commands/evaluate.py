@@ -334,7 +334,7 @@ def evaluate_intents(
     options: ResultOptions,
 ) -> None:
     """Are questions told from small talk, talk about the conversation and writing? Accuracy, and questions withheld."""
-    knobs, rows = options.load_settings(), intents.read_messages(messages, split)
+    knobs, rows = options.load_settings(), intents.Message.read(messages, split)
     looked_up = partial(_answered, library, knobs) if library else None
     summary, judged_rows = intents.measure(rows, load_embedder(knobs, silent), knobs.turn, looked_up)
     options.finish({"split": split, **summary}, judged_rows)
@@ -416,7 +416,7 @@ def evaluate_groundedness(  # noqa: PLR0913 - the experiment's knobs
     options: RunOptions,
 ) -> None:
     """Measure how many sentences of answers a passage supports, and the precision and recall of citations."""
-    asked, found = sample.asked(questions), groundedness.read_labels(labels) if labels else []
+    asked, found = sample.asked(questions), groundedness.Label.read(labels) if labels else []
     knobs = by_words(options.load_settings(library=library))
     below, searched = knobs.relevance.if_unanswerable_for("factoid"), str(corpus or "")
     choices = turn_options.choices(knobs, searched, below)
@@ -573,7 +573,7 @@ def evaluate_stated(
 ) -> None:
     """Are messages found to state what they state of their writers? Recall, and false alarms in those without."""
     embedder = embedder_of(options.load_settings())
-    summary, rows = stated.measure(stated.read_messages(messages), embedder, seed)
+    summary, rows = stated.measure(stated.Message.read(messages), embedder, seed)
     options.finish({"embedder": embedder.name, **summary}, rows)
 
 

@@ -20,11 +20,10 @@ from threading import Event
 from typing import Any
 
 from pandas import DataFrame
-from pydantic import BaseModel
 from sklearn.metrics import cohen_kappa_score
 
 from assistant.errors import DataError
-from assistant.experiment.datasets import Question, read_some, sample
+from assistant.experiment.datasets import Question, Record, sample
 from assistant.experiment.measures import mean, ratio
 from assistant.experiment.runs import Row, Run, jsonl
 from assistant.experiment.task import Rows, Summary, Task, decided_by
@@ -49,12 +48,14 @@ _SHARES = (
 )
 
 
-class Label(BaseModel):
+class Label(Record):
     """A sentence as a person read it; `supporting` are the passages that say it, of those cited or else shown."""
 
     id: str
     sentence: str
     supporting: frozenset[str]
+    no_such = "no label of {id, sentence, supporting: [passage id]}"
+    what, give = "labels", "a line for each sentence that was read"
 
 
 @dataclass(frozen=True)
@@ -157,16 +158,6 @@ def to_read(rows: Iterable[Row]) -> list[Row]:
         for row in rows
         for claim in _claims(row)
     ]
-
-
-def read_labels(path: Path) -> list[Label]:
-    """What a person found, a line a sentence: {id, sentence, supporting: [passage id]}.
-
-    Raises:
-        DataError: a line is broken or lacks a field; or there are none.
-    """
-    no_such = "no label of {id, sentence, supporting: [passage id]}"
-    return read_some(path, Label, no_such, "labels", "a line for each sentence that was read")
 
 
 def agreement(labels: Sequence[Label], rows: Rows, threshold: float) -> Summary:

@@ -6,12 +6,10 @@ One record: {"text": "What is the capital of Norway?", "intent": "question", "sp
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import numpy as np
-from pydantic import BaseModel
 
-from assistant.experiment.datasets import read_some
+from assistant.experiment.datasets import Record
 from assistant.experiment.runs import Row
 from assistant.experiment.task import Summary
 from assistant.protocols import Embedder
@@ -20,22 +18,13 @@ from assistant.steps.intent import TALK, intent_of
 from ptkb.extract import only_tells
 
 
-class Message(BaseModel):
+class Message(Record):
     """A message, its intent, and its split of the file."""
 
     text: str
     intent: str
     split: str
-
-
-def read_messages(path: Path, split: str) -> list[Message]:
-    """The messages of a file in this split; all of them if it is "".
-
-    Raises:
-        DataError: a line can't be used, or there are none.
-    """
-    what, give = "lines", "dev, test, or empty for both"
-    return read_some(path, Message, "not a labelled message", what, give, split)
+    no_such, what, give = "not a labelled message", "lines", "dev, test, or empty for both"
 
 
 def measure(

@@ -13,10 +13,10 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from assistant.errors import DataError
-from assistant.experiment.datasets import read_some
+from assistant.experiment.datasets import Record
 from assistant.experiment.measures import means
 from assistant.protocols import Embedder, Progress
 from assistant.types import Fact, now
@@ -37,13 +37,15 @@ class Speaker:
     said: tuple[str, ...]
 
 
-class Dialogue(BaseModel):
+class Dialogue(Record):
     """Two people who talk, each with the persona that they were given."""
 
     persona_1: Annotated[tuple[str, ...], Field(min_length=1)]
     persona_2: Annotated[tuple[str, ...], Field(min_length=1)]
     turns: tuple[str, ...]
     id: str | int = ""
+    no_such, what = "no dialogue of {persona_1, persona_2, turns}", "dialogues"
+    give = "a file of {id, persona_1, persona_2, turns} lines"
 
 
 def read_speakers(path: Path) -> list[Speaker]:
@@ -52,9 +54,7 @@ def read_speakers(path: Path) -> list[Speaker]:
     Raises:
         DataError: a line is broken, or lacks personas or turns; or there are no dialogues.
     """
-    no_such, give = "no dialogue of {persona_1, persona_2, turns}", "a file of {id, persona_1, persona_2, turns} lines"
-    dialogues = read_some(path, Dialogue, no_such, "dialogues", give)
-    return [speaker for n, one in enumerate(dialogues, 1) for speaker in _speakers(one, f"line {n}")]
+    return [speaker for n, one in enumerate(Dialogue.read(path), 1) for speaker in _speakers(one, f"line {n}")]
 
 
 def remembered(speaker: Speaker, embedder: Embedder) -> list[dict[str, Any]]:

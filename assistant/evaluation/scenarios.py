@@ -32,7 +32,7 @@ from assistant import turn as flow
 from assistant.chat import Source
 from assistant.errors import DataError, FactError, SequiturError
 from assistant.evaluation.reply_marks import Pattern, by_kind, has
-from assistant.experiment.datasets import Strict, read_some
+from assistant.experiment.datasets import Record, Strict
 from assistant.experiment.runs import Row, Run
 from assistant.experiment.task import Rows, Summary, Task, decided_by, unusual
 from assistant.library.index import add_documents
@@ -65,7 +65,7 @@ class Document(Strict):
     text: Text
 
 
-class Scenario(Strict):
+class Scenario(Strict, Record):
     """One utterance with all that a turn knows beforehand, and the marks that its reply is judged by.
 
     Results are told by `kind`, whatever name the file gives it.
@@ -82,6 +82,7 @@ class Scenario(Strict):
     expect: Expect
     must: tuple[Pattern, ...] = ()
     must_not: tuple[Pattern, ...] = ()
+    no_such, what, give = "no scenario", "scenarios", "a file of {id, kind, ask, expect, ...} lines"
 
 
 def read_scenarios(path: Path) -> dict[str, Scenario]:
@@ -91,8 +92,7 @@ def read_scenarios(path: Path) -> dict[str, Scenario]:
         DataError: the file or a line can't be used, or an id is there twice.
     """
     by_id: dict[str, Scenario] = {}
-    every = read_some(path, Scenario, "no scenario", "scenarios", "a file of {id, kind, ask, expect, ...} lines")
-    for n, scenario in enumerate(every, 1):
+    for n, scenario in enumerate(Scenario.read(path), 1):
         if scenario.id in by_id:
             raise DataError(f"{path.name}, line {n}, repeats the id '{scenario.id}'; ids have to be unique.")
         by_id[scenario.id] = scenario

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from assistant.experiment.datasets import read_some
+from assistant.experiment.datasets import Record
 from assistant.experiment.measures import means
 from assistant.experiment.runs import Row
 from assistant.experiment.task import Summary
@@ -24,20 +23,12 @@ from ptkb.extract import lasting
 SAID = 0.5
 
 
-class Message(BaseModel):
+class Message(Record):
     """A message, and the sentences of it that state something lasting of its writer."""
 
     text: Annotated[str, Field(pattern=r"\S")]
     states: tuple[str, ...]
-
-
-def read_messages(path: Path) -> list[Message]:
-    """The messages of a file.
-
-    Raises:
-        DataError: a line can't be used, or there are none.
-    """
-    return read_some(path, Message, "no message of {text, states}", "messages", "a file of {text, states} lines")
+    no_such, what, give = "no message of {text, states}", "messages", "a file of {text, states} lines"
 
 
 def measure(messages: Sequence[Message], embedder: Embedder, seed: int) -> tuple[Summary, list[Row]]:

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Literal, TypeVar, cast
+from typing import IO, Any, ClassVar, Literal, Self, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
@@ -26,6 +26,23 @@ from assistant.types import Passage
 Gold = Literal["none", "insert", "first", "last"]
 T = TypeVar("T")
 M = TypeVar("M")
+
+
+class Record(BaseModel):
+    """A line of a file, with what messages say of such files; see `read_models` and `of_split`."""
+
+    no_such: ClassVar[str]
+    what: ClassVar[str]
+    give: ClassVar[str]
+
+    @classmethod
+    def read(cls, path: Path, split: str = "") -> list[Self]:
+        """The records of a file, or those of this split if one is named.
+
+        Raises:
+            DataError: a line is no such record, or there are none.
+        """
+        return of_split(read_models(path, cls, cls.no_such), split, path, cls.what, cls.give)
 
 
 class Strict(BaseModel):
@@ -83,11 +100,6 @@ def read_models(path: Path, model: type[M], no_such: str) -> list[M]:
             named.
     """
     return [parsed(location, record, model, no_such) for location, record in records(path)]
-
-
-def read_some(path: Path, model: type[M], no_such: str, what: str, give: str, split: str = "") -> list[M]:
-    """As `read_models`, but only the records of this `split` if one is named; see `of_split`."""
-    return of_split(read_models(path, model, no_such), split, path, what, give)
 
 
 def of_split(models: Sequence[M], split: str, path: Path, what: str, give: str) -> list[M]:
