@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
+from assistant.experiment.measures import told_apart
 from assistant.judges.suitability.knowledge import Knowledge
 from assistant.judges.suitability.names import hidden, names, plain
 from assistant.judges.suitability.tags import ByTags, shape
@@ -320,15 +321,6 @@ def _scores(judge: ByTags, pairs: Sequence[Pair]) -> list[float]:
 
 
 def _measured(judge: ByTags, pairs: Sequence[Pair], threshold: float) -> dict[str, float]:
-    from sklearn.metrics import roc_auc_score  # noqa: PLC0415
-
-    found = _scores(judge, pairs)
-    said, clash = [one >= threshold for one in found], [pair.clash for pair in pairs]
-    hits = sum(s and c for s, c in zip(said, clash, strict=True))
-    return {
-        "pairs": len(pairs),
-        "auc": float(roc_auc_score(clash, found)),
-        "precision": hits / max(sum(said), 1),
-        "recall": hits / sum(clash),
-        "false_alarms": (sum(said) - hits) / (len(pairs) - sum(clash)),
-    }
+    apart = told_apart([pair.clash for pair in pairs], _scores(judge, pairs), threshold)
+    told = ("auc", "precision", "recall", "false_alarms")
+    return {"pairs": len(pairs), **{name: apart[name] or 0.0 for name in told}}
