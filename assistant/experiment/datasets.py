@@ -15,6 +15,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import IO, Any, ClassVar, Literal, Self, TypeVar, cast
 
@@ -26,6 +27,8 @@ from assistant.types import Passage
 Gold = Literal["none", "insert", "first", "last"]
 T = TypeVar("T")
 M = TypeVar("M")
+# One for each model: to make one takes about a millisecond.
+_adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
 
 
 class Record(BaseModel):
@@ -118,7 +121,7 @@ def of_split(models: Sequence[M], split: str, path: Path, what: str, give: str) 
 def parsed(location: str, record: dict[str, Any], model: type[M], no_such: str) -> M:
     """One record, validated as a `model`; see `read_models`."""
     try:
-        return TypeAdapter(model).validate_python(record)
+        return cast("M", _adapter(model).validate_python(record))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from pydantic import TypeAdapter
-
+from assistant.experiment.datasets import read_models
 from assistant.judges.support.trained import claimed
 from assistant.text.sentences import normalise
 from assistant.training.support.pairs import FALSE, PARTLY, TRUE, Split, fold
@@ -40,13 +39,9 @@ class Quoted:
         return f"{self.title}: {' '.join(self.sentences)}"
 
 
-_QUOTED: TypeAdapter[Quoted] = TypeAdapter(Quoted)
-
-
 def quoted(split: Split) -> list[Quoted]:
     """The documents of a split: a tenth of them for "dev", the others for "train"; none for "test"."""
-    lines = PATH.read_text(encoding="utf-8").splitlines()
-    found = [_QUOTED.validate_json(line) for line in lines]
+    found = read_models(PATH, Quoted, "no document with questions")
     return [one for one in found if ("dev" if fold(one.titled, 10) == 0 else "train") == split]
 
 

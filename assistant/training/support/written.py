@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from pydantic import TypeAdapter
-
 from assistant.evaluation.support import Label
+from assistant.experiment.datasets import read_models
 from assistant.judges.support.trained import claimed
 from assistant.training.support.pairs import FALSE, PARTLY, TRUE, Split, fold
 from assistant.training.trainer import Labelled
@@ -48,13 +47,9 @@ class Written:
         return f"{self.title}: {self.text}"
 
 
-_WRITTEN: TypeAdapter[Written] = TypeAdapter(Written)
-
-
 def written(split: Split) -> list[Written]:
     """The passages of a split: a tenth of them for "dev", the others for "train"; none for "test"."""
-    lines = PATH.read_text(encoding="utf-8").splitlines()
-    found = [_WRITTEN.validate_json(line) for line in lines]
+    found = read_models(PATH, Written, "no passage with claims")
     return [one for one in found if ("dev" if fold(one.text, 10) == 0 else "train") == split]
 
 
