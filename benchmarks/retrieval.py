@@ -4,6 +4,16 @@ Each is measured in a process of its own. Passages are those of one corpus, thos
 first, and then pieces of other corpora. Dense vectors come from the encoder of the settings for as many passages as it
 can be waited for; beyond, from `word_pieces`, which are thousands of times cheaper and find less: what they show is how
 FAISS scales, on real texts.
+
+A row is of one way to search so many passages, with what making its index took and what searching gave (see `search`):
+
+    {"key": "bm25 10000", "retriever": "bm25", "encoder": "", "passages": 10000, "index_seconds": 2.1,
+     "building_mib": 310.0, "disk_mib": 9.1, "memory_mib": 120.0, "p50": 3.2, "p95": 6.0, "found": 0.71,
+     "found_deep": 0.88}
+
+`index_seconds` leave out the encoding of vectors. `building_mib` is what the process grew by at most while it indexed,
+`disk_mib` is the index alone. Hybrid search makes no index of its own; its `disk_mib` are those of the two that it
+needs. Other rows are of Anserini's searcher (see `beside_anserini`), encoding and approximate indexes.
 """
 
 from __future__ import annotations
@@ -65,51 +75,6 @@ class Material:
         for one in self.passages:
             digest.update(json.dumps([one.id, one.title, one.text]).encode())
         return digest.hexdigest()[:12]
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One way to search so many passages.
-
-    `index_seconds` leave out the encoding of vectors. `building_mib` and `memory_mib` are what the process grew by at
-    most while it indexed, and from before it opened the index until it had answered; `disk_mib` is the index alone.
-    Hybrid search makes no index of its own; its `disk_mib` are those of the two that it needs.
-    `p50` and `p95` are milliseconds for `SHOWN` passages, the encoding of the question included. `found` is the share
-    of questions with a gold passage among the first `SHOWN`, `found_deep` among the first `DEEP`.
-    """
-
-    retriever: str
-    encoder: str
-    passages: int
-    index_seconds: float | None
-    building_mib: float | None
-    disk_mib: float
-    memory_mib: float
-    p50: float
-    p95: float
-    found: float
-    found_deep: float
-
-
-@dataclass(frozen=True, slots=True)
-class Beside:
-    """Our BM25 beside Anserini's own searcher on the same index: medians over runs of the median milliseconds of a run.
-
-    `texts` is Anserini's searcher with each hit's id, score and text brought to Python, as ours brings them; `hits` has
-    no texts; `java` is the mean of its batch search in one thread, where nothing but the whole crosses to Python.
-    `ratio` is ours by `texts`, and `ratios` those of the runs; `cpu_ratio` that of the processor time of the process,
-    which other programs on the machine disturb less.
-    """
-
-    passages: int
-    k: int
-    ours: float
-    texts: float
-    hits: float
-    java: float
-    ratio: float
-    cpu_ratio: float
-    ratios: tuple[float, ...]
 
 
 def prepare(corpus: Path, questions: Path, more: Sequence[Path], words: int, limit: int, seed: int) -> Material:
@@ -202,10 +167,11 @@ class Plan:
         folder = self.words(size)
         seconds, building = alone(index_words, folder, self.material.passages[:size])
         found = alone(search, "bm25", folder, folder, "", self.material.questions, self.runs, self.settings)
-        return asdict(Row("bm25", "", size, seconds, building, disk_mib(folder), **found))
+        made = {"index_seconds": seconds, "building_mib": building, "disk_mib": disk_mib(folder)}
+        return {"retriever": "bm25", "encoder": "", "passages": size, **made, **found}
 
     def _beside(self, size: int, k: int) -> dict[str, Any]:
-        return asdict(alone(beside_anserini, self.words(size), self.material.questions, k, self.runs, self.settings))
+        return alone(beside_anserini, self.words(size), self.material.questions, k, self.runs, self.settings)
 
     def _dense(self, kind: Kind, encoder: str, size: int) -> dict[str, Any]:
         exact = kind == "dense, exact" or (kind == "hybrid" and self._few(encoder, size))
@@ -218,7 +184,8 @@ class Plan:
         found = alone(
             search, kind, self.words(size), folder, encoder, self.material.questions, self.runs, self.settings
         )
-        return asdict(Row(kind, encoder, size, seconds, building, disk + disk_mib(folder, "*.faiss"), **found))
+        made = {"index_seconds": seconds, "building_mib": building, "disk_mib": disk + disk_mib(folder, "*.faiss")}
+        return {"retriever": kind, "encoder": encoder, "passages": size, **made, **found}
 
     def _few(self, encoder: str, size: int) -> bool:
         """Whether so many passages have vectors few enough to be searched exactly by default."""
@@ -282,7 +249,12 @@ def index_vectors(
 def search(
     kind: Kind, words: Path, vectors: Path, encoder: str, questions: Sequence[Question], runs: int, settings: Settings
 ) -> dict[str, float]:
-    """The measures of a `Row` that searching gives."""
+    """What searching gives.
+
+    `memory_mib` is what the process grew by from before it opened the index until it had answered. `p50` and `p95` are
+    milliseconds for `SHOWN` passages, the encoding of the question included. `found` is the share of questions with a
+    gold passage among the first `SHOWN`, `found_deep` among the first `DEEP`.
+    """
     loaded = None if kind == "bm25" else query_encoder(encoder, settings)
     if loaded:
         loaded.encode_queries(["The first call prepares what later ones use."])
@@ -302,8 +274,16 @@ def search(
     }
 
 
-def beside_anserini(folder: Path, questions: Sequence[Question], k: int, runs: int, settings: Settings) -> Beside:
-    """Time our BM25 and Anserini's searcher in turns, question by question."""
+def beside_anserini(
+    folder: Path, questions: Sequence[Question], k: int, runs: int, settings: Settings
+) -> dict[str, Any]:
+    """Our BM25 and Anserini's searcher on the same index in turns, question by question.
+
+    Times are medians over runs of the median milliseconds of a run. `texts` is Anserini's searcher with each hit's id,
+    score and text brought to Python, as ours brings them; `hits` has no texts; `java` is the mean of its batch search
+    in one thread, where nothing but the whole crosses to Python. `ratio` is ours by `texts`, and `ratios` those of the
+    runs; `cpu_ratio` that of the processor time of the process, which other programs on the machine disturb less.
+    """
     passages = Bm25(folder, k1=settings.retrieve.k1, b=settings.retrieve.b)
     plain = jvm.call(_anserini, folder, settings)
     texts = [searchable(one.text) for one in questions]
@@ -316,9 +296,15 @@ def beside_anserini(folder: Path, questions: Sequence[Question], k: int, runs: i
     timed = [_run(ways, texts, n) | _run(without, texts, n) for n in range(runs + 1)][1:]
     java = [jvm.call(_batch, plain, texts, k) for _ in range(runs + 1)][1:]
     ratios = tuple(one["ours"][0] / one["texts"][0] for one in timed)
-    of_cpu = median(one["ours"][1] / one["texts"][1] for one in timed)
-    medians = {name: median(one[name][0] for one in timed) for name in (*ways, *without)}
-    return Beside(len(passages), k, **medians, java=median(java), ratio=median(ratios), cpu_ratio=of_cpu, ratios=ratios)
+    return {
+        "passages": len(passages),
+        "k": k,
+        **{name: median(one[name][0] for one in timed) for name in (*ways, *without)},
+        "java": median(java),
+        "ratio": median(ratios),
+        "cpu_ratio": median(one["ours"][1] / one["texts"][1] for one in timed),
+        "ratios": ratios,
+    }
 
 
 def _pieces(passage: Passage, words: int) -> list[Passage]:
