@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from threading import Event
 from types import SimpleNamespace
 from typing import Any
+from weakref import ref
 
 import pytest
 
@@ -54,6 +55,8 @@ class Engine:
         self.poison, self.widest = poison, widest
 
     def add_request(self, _name: int, ids: Any, room: int) -> Handle:
+        if ids[0][0] == 998:
+            raise ValueError("no such setting")
         handle = Handle([int(token) for token in ids[0]], room)
         if handle.tokens[0] == 999:
             handle.status = "IGNORED"
@@ -147,6 +150,44 @@ def test_a_failed_batch_costs_only_the_one_that_fails_alone_as_well(loop_with: A
     with pytest.raises(ModelError, match=r"could not go on with the reply \(no memory for this one\); ask again"):
         list(bad)
     assert [token for token, _ in loop.start(job(2))] == [1, 0]
+
+
+def test_a_request_that_the_engine_does_not_take_costs_the_others_nothing(loop_with: Any) -> None:
+    loop, _ = loop_with()
+    with pytest.raises(ModelError, match=r"could not begin the reply \(no such setting\); ask again"):
+        list(loop.start(job(998)))
+    assert [token for token, _ in loop.start(job(2))] == [1, 0]
+
+
+def test_where_the_engine_can_not_be_made_anew_all_are_told_and_nobody_waits() -> None:
+    left = [Engine({66}, [])]
+
+    def make() -> Engine:
+        if not left:
+            raise ModelError("No memory is left; close other programs.")
+        return left.pop()
+
+    loop = Loop(make, lambda ids: ids, slots=1)
+    for one in (job(66), job(2)):
+        with pytest.raises(ModelError, match=r"stopped \(No memory is left; close other programs\); start again"):
+            list(loop.start(one))
+    loop.close()
+
+
+def test_the_engine_that_failed_is_gone_before_another_is_made() -> None:
+    there: list[Any] = []
+
+    def make() -> Engine:
+        assert not there or there[-1]() is None
+        engine = Engine({66}, [])
+        there.append(ref(engine))
+        return engine
+
+    loop = Loop(make, lambda ids: ids, slots=1)
+    with pytest.raises(ModelError, match="could not go on"):
+        list(loop.start(job(66)))
+    assert len(there) > 1
+    loop.close()
 
 
 def test_what_the_engine_has_no_room_for_is_told(loop_with: Any) -> None:

@@ -87,7 +87,9 @@ class Loop:
         self._queue = FairQueue(slots)
         self._names = count()
         self._waiting: list[Job] = []
+        self._unended: set[Job] = set()
         self._changed = Condition()
+        self._broken = ""
         self._closing = False
         # No daemon: one that is killed inside a step aborts the whole process.
         self._thread = Thread(target=self._run, name="openvino")
@@ -97,16 +99,17 @@ class Loop:
         """Start the job once a slot is free; it ends at once if it is stopped before.
 
         Raises:
-            ModelError: the model was unloaded.
+            ModelError: the model was unloaded, or can't be used any more.
         """
         if not self._queue.enter(job.owner, job.stop):
             job.tokens.put(None)
             return job
         with self._changed:
-            if self._closing:
+            if self._closing or self._broken:
                 self._queue.leave(job.owner)
-                raise ModelError("The model was unloaded; start again to use it.")
+                raise ModelError(self._broken or "The model was unloaded; start again to use it.")
             self._waiting.append(job)
+            self._unended.add(job)
             self._changed.notify()
         return job
 
@@ -120,6 +123,21 @@ class Loop:
     # --- inside the thread ---------------------------------------------------------------------------------------
 
     def _run(self) -> None:
+        try:
+            self._serve()
+        except Exception as error:  # noqa: BLE001 - nobody may wait for a thread that has ended
+            self._break(error)
+
+    def _break(self, error: Exception) -> None:
+        """Let everybody go, for good."""
+        with self._changed:
+            self._broken = f"The model stopped ({_first_line(error)}); start again to use it."
+            left = list(self._unended)
+        for job in left:
+            job.tokens.put(ModelError(self._broken))
+            self._end(job)
+
+    def _serve(self) -> None:
         going: list[Job] = []
         while True:
             new = self._taken(block=not going)
@@ -150,11 +168,19 @@ class Loop:
         return self._closing or not main_thread().is_alive()
 
     def _admitted(self, jobs: list[Job]) -> list[Job]:
-        for job in jobs:
-            ids = np.array([[*job.prompt, *job.written]], dtype=np.int64)
-            left = job.max_tokens - len(job.written)
+        """Those of the jobs that the engine takes."""
+        return [job for job in jobs if self._admits(job)]
+
+    def _admits(self, job: Job) -> bool:
+        ids = np.array([[*job.prompt, *job.written]], dtype=np.int64)
+        left = job.max_tokens - len(job.written)
+        try:
             job.handle = self._pipeline.add_request(next(self._names), self._tensor(ids), job.config(left))
-        return jobs
+        except Exception as error:  # noqa: BLE001 - whatever the engine raises concerns this job alone
+            job.tokens.put(ModelError(f"The model could not begin the reply ({_first_line(error)}); ask again."))
+            self._end(job)
+            return False
+        return True
 
     def _stepped(self, going: list[Job]) -> list[Job]:
         """Make one step for these jobs; returns those that are not finished."""
@@ -166,8 +192,9 @@ class Loop:
                 self._pipeline.step()
             self._note_reading(going)
             return [job for job in going if self._delivered(job)]
-        except RuntimeError as error:
-            return self._recovered(going, error)
+        except Exception as error:  # noqa: BLE001 - the engine raises MemoryError and ValueError, too
+            why = _first_line(error)
+        return self._recovered(going, why)  # after the error, which may hold on to the engine
 
     def _note_reading(self, going: list[Job]) -> None:
         """Update how much of each prompt has been read at least: first come, first served."""
@@ -202,16 +229,15 @@ class Loop:
                     job.written.append(token[0])
                     job.tokens.put(token)
 
-    def _recovered(self, going: list[Job], error: RuntimeError) -> list[Job]:
+    def _recovered(self, going: list[Job], why: str) -> list[Job]:
         """After a failed batch, continue its jobs one after the other, each once more."""
+        self._pipeline = None  # the memory may not be enough for two
         self._pipeline = self._make()
         for job in going:
             if job.is_unwanted:
                 self._end(job)
             elif job.retried:
-                job.tokens.put(
-                    ModelError(f"The model could not go on with the reply ({_first_line(error)}); ask again.")
-                )
+                job.tokens.put(ModelError(f"The model could not go on with the reply ({why}); ask again."))
                 self._end(job)
             else:
                 job.retried = True
@@ -226,9 +252,11 @@ class Loop:
             self._end(left)
 
     def _end(self, job: Job) -> None:
+        with self._changed:
+            self._unended.discard(job)
         job.tokens.put(None)
         self._queue.leave(job.owner)
 
 
 def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[-1][:200]
+    return (str(error).strip().splitlines() or [type(error).__name__])[-1][:200].rstrip(".")
