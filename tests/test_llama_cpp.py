@@ -65,6 +65,21 @@ def test_how_far_a_long_prompt_is_read_is_told(smollm: LlamaCpp) -> None:
 
 
 @pytest.mark.model
+def test_a_prompt_begins_as_the_model_was_trained_whoever_adds_the_first_token(
+    smollm: LlamaCpp, smollm_path: Path, tmp_path: Path
+) -> None:
+    path, content = tmp_path / "adding.gguf", bytearray(smollm_path.read_bytes())
+    key = b"tokenizer.ggml.add_bos_token"
+    content[content.index(key) + len(key) + 4] = True
+    path.write_bytes(content)
+    adding = LlamaCpp(path, LLMSettings(context=1024, slots=1))
+    [ours], [usual] = (llm.choose([ask("Hi")], ("Hello", "Bye"), Event()) for llm in (adding, smollm))
+    assert ours.prompt_tokens == usual.prompt_tokens == adding.count(ask("Hi")) == smollm.count(ask("Hi"))
+    assert ours.probabilities == pytest.approx(usual.probabilities)
+    adding.close()
+
+
+@pytest.mark.model
 def test_the_engines_port_wants_a_key(smollm_path: Path) -> None:
     from http.client import HTTPConnection
 

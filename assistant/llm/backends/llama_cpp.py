@@ -153,10 +153,12 @@ class LlamaCpp:
     def _tokens(self, messages: Messages) -> list[int]:
         said = [{"role": message.role, "content": defuse(message.content)} for message in messages]
         asked = {"messages": said, "chat_template_kwargs": SWITCHED_OFF}
-        return self._tokenize(closed(self._ask("/apply-template", asked)["prompt"]))
+        # the template's prompt comes without the token that the tokenizer puts before every text
+        return self._tokenize(closed(self._ask("/apply-template", asked)["prompt"]), add_special=True)
 
-    def _tokenize(self, text: str) -> list[int]:
-        tokens: list[int] = self._ask("/tokenize", {"content": text, "parse_special": True})["tokens"]
+    def _tokenize(self, text: str, *, add_special: bool = False) -> list[int]:
+        asked = {"content": text, "add_special": add_special, "parse_special": True}
+        tokens: list[int] = self._ask("/tokenize", asked)["tokens"]
         return tokens
 
     def _ask(self, path: str, body: Chunk) -> Chunk:
