@@ -577,9 +577,13 @@ def test_a_vllm_whose_template_opens_thoughts_is_known_by_its_prompt(met: Met) -
     assert [met(given)[0].abilities.unopened for given in (answers, opened, hidden)] == [False, True, None]
 
 
-def test_who_writes_of_the_end_of_a_thought_is_not_taken_for_a_model_that_thinks(met: Met) -> None:
-    engine, there = met(vllm(says, {"y": 0.9}))
-    answering(engine, there, delta(content="Write </think> then."), *END)
+@pytest.mark.parametrize("answers", [plain(says), vllm(says, {"y": 0.9})])
+@pytest.mark.parametrize("reply", ["Write </think> then.", "As in\n```\n<think>\nHm.\n</think>\nOats.\n```"])
+def test_who_writes_of_the_end_of_a_thought_is_not_taken_for_a_model_that_thinks(
+    met: Met, answers: dict[str, Answer], reply: str
+) -> None:
+    engine, there = met(dict(answers))
+    answering(engine, there, delta(content=reply), *END)
     run(engine, "Hi")
     answering(engine, there, delta(content="Oats, "), delta(content="and"), delta("length"), "data: [DONE]\n\n")
     assert [piece.text for piece in run(engine, "Hi") if not piece.finish] == ["Oats, ", "Oats, and"]

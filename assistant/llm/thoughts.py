@@ -70,7 +70,8 @@ class Thoughts:
     """Keeps what was only thought out of the replies of a server.
 
     `unopened` says whether its template opens a thought: then what comes is held back until a thought ends. Where that
-    is not known (None), it is learned from the first such reply that gets to the end of its thought.
+    is not known (None), it is learned from the first such reply that gets to the end of its thought. All users share
+    what is learned, so a reply that just writes of these tags must not be taken for one.
     """
 
     def __init__(self) -> None:
@@ -81,6 +82,11 @@ class Thoughts:
 
         `over` says that the model has ended it, `apart` that its thought came apart from the text, which holds none.
         """
-        if self.unopened is None and began_within(text):
+        if self.unopened is None and _surely_began_within(text):
             self.unopened = True
         return reply_of(text, unopened=bool(self.unopened) and not over and not apart)
+
+
+def _surely_began_within(text: str) -> bool:
+    thought, close, reply = text.partition(_CLOSE)
+    return bool(close) and _OPEN not in thought and reply.lstrip(" ").startswith("\n")
