@@ -301,6 +301,18 @@ def test_a_stopped_vote_is_not_held(parts: Parts) -> None:
     assert turn.pool == ()
 
 
+@pytest.mark.parametrize(
+    ("replies", "second"),
+    [(["18 grams", "18 grams.", "30 minutes"], "30 minutes"), (["18 grams", "18 grams.", "unknown"], "18 grams.")],
+)
+def test_the_second_answer_is_another_one_where_there_is_another(parts: Parts, replies: list[str], second: str) -> None:
+    turn, _ = ran("post_fusion", parts, *replies)
+    again = final(strategy_named("post_fusion").retry, turn, parts)
+    assert turn.answer
+    assert again.answer
+    assert (turn.answer.text, again.answer.text) == ("18 grams", second)
+
+
 def test_a_second_answer_comes_without_the_citations_of_the_first(parts: Parts) -> None:
     for name in ("post_fusion", "re_rag"):
         llm = ScriptedLLM(["Milk.", "Walking for 30 minutes.", "Milk."])

@@ -41,12 +41,15 @@ def retry(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG
 
 
 def _speakers(turn: Turn, parts: Parts) -> list[str]:
-    """The answers that may become the reply, in order: the winner of the vote, then the others by their votes."""
+    """The answers that may become the reply, in order: the winner of the vote, then the others by their votes.
+
+    What says the same as the winner comes last.
+    """
     winner = elect(turn.pool, turn.choices.form, parts.embedder)
     if winner is None:
         return []
     others = [candidate for candidate in turn.pool if not candidate.unknown and candidate.text != winner.text]
-    others.sort(key=lambda candidate: -candidate.votes)
+    others.sort(key=lambda candidate: (candidate.group == winner.group, -candidate.votes))
     return [winner.text, *(candidate.text for candidate in others)][:SPEAKERS]
 
 
