@@ -378,6 +378,29 @@ def vllm(says: Says, probabilities: dict[str, float], *, old: bool = False) -> d
     }
 
 
+def llama_router(says: Says, context: int = 2048) -> dict[str, Answer]:
+    """llama-server with several models, as its documentation says: each request has to name one of them."""
+
+    def named(answer: Answer) -> Answer:
+        nameless = Reply({"error": {"message": "model name is missing from the request"}}, 400)
+        return lambda request: answer(request) if request.body.get("model") == "org/small" else nameless
+
+    def complete(request: Request) -> Reply:
+        top = [{"id": token, "prob": 1.0} for token, _ in request.body["logit_bias"]]
+        return Reply({"choices": [{"logprobs": {"content": [{"top_probs": top}]}}]})
+
+    usual = plain(says, models=("org/small", "org/large"))
+    return {
+        "/v1/models": usual["/v1/models"],
+        "/v1/chat/completions": named(usual["/v1/chat/completions"]),
+        "/v1/completions": named(complete),
+        "/apply-template": named(lambda request: Reply({"prompt": request.body["messages"][-1]["content"]})),
+        "/tokenize": named(lambda request: Reply({"tokens": [ord(letter) for letter in request.body["content"]]})),
+        "/props": lambda _: Reply({"role": "router", "default_generation_settings": {"n_ctx": 0}}),
+        "/props?model=org%2Fsmall": lambda _: Reply({"default_generation_settings": {"n_ctx": context}}),
+    }
+
+
 def ollama(
     says: Says, *, top: dict[str, float] | None = None, context: int = 131072, tells: Tells = int
 ) -> dict[str, Answer]:

@@ -45,6 +45,7 @@ from tests.servers import (
     choices,
     delta,
     event,
+    llama_router,
     llama_server,
     lm_studio,
     misbehaving,
@@ -252,6 +253,13 @@ class TestOllama:
         assert next(stream).text == "Oats"
         with pytest.raises(ModelError, match=r"failed \(the runner has ended\)"):
             next(stream)
+
+
+def test_a_llama_server_with_several_models_is_told_each_time_which_is_meant(met: Met) -> None:
+    engine, _ = met(llama_router(says), model="org/small")
+    assert (engine.kind, engine.abilities.choose, engine.context) == ("llama-server", "exact", 2048)
+    assert engine.choose([ask("Is it?")], ("yes", "no"), Event())[0].probabilities == {"yes": 0.5, "no": 0.5}
+    assert written(engine) == REPLY
 
 
 class TestVllm:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
+from urllib.parse import quote
 
 from assistant.llm.servers import logit_bias
 from assistant.llm.servers.openai_compatible import TRIED, UNTHOUGHT, Tokenizing, first, said
@@ -25,8 +26,8 @@ class LlamaServer(Tokenizing):
         return "default_generation_settings" in await wire.glance("/props")
 
     async def longest(self) -> int | None:
-        """Tokens of one of its slots."""
-        props = await self.wire.glance("/props")
+        """Tokens of one of its slots; of the model's own, where it runs several."""
+        props = await self.wire.glance(f"/props?model={quote(self.model, safe='')}")
         return int(props.get("default_generation_settings", {}).get("n_ctx", 0)) or None
 
     async def choose(self, messages: Messages, words: tuple[str, ...]) -> Choice:
@@ -63,7 +64,7 @@ class LlamaServer(Tokenizing):
         return await self._tokens(await self._rendered(messages), add_special=True)
 
     async def _rendered(self, messages: Messages) -> str:
-        asked = {"messages": said(messages), **UNTHOUGHT}
+        asked = {"model": self.model, "messages": said(messages), **UNTHOUGHT}
         prompt: str = (await self.wire.quickly("/apply-template", asked))["prompt"]
         return prompt
 
@@ -71,6 +72,6 @@ class LlamaServer(Tokenizing):
         return opens(await self._rendered(TRIED))
 
     async def _tokens(self, text: str, *, add_special: bool = False) -> list[int]:
-        asked = {"content": text, "add_special": add_special, "parse_special": True}
+        asked = {"model": self.model, "content": text, "add_special": add_special, "parse_special": True}
         tokens: list[int] = (await self.wire.quickly("/tokenize", asked))["tokens"]
         return tokens
