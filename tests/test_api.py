@@ -21,6 +21,7 @@ from assistant.commands.users import app as users_app
 from assistant.errors import SettingsError, StoreError
 from assistant.library.collections import make
 from assistant.library.shelves import own_library
+from assistant.runs import CROWDED
 from assistant.store.database import connect
 from assistant.store.tokens import AccessTokens
 from assistant.store.users import Logins
@@ -108,6 +109,12 @@ def test_a_database_that_cant_be_used_is_told_with_when_to_try_again(site: Site,
     told = site.post(json.dumps({"model": MODEL, "messages": DIET}).encode())
     assert (told.status_code, told.headers["retry-after"]) == (503, "10")
     assert told.json()["error"]["message"] == "The database can't be reached; check that its server runs."
+
+
+def test_why_no_answer_can_begin_is_told_as_it_is(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("assistant.runs.MOST", 0)
+    told = site.post(json.dumps({"model": MODEL, "messages": DIET}).encode())
+    assert (told.status_code, told.json()["error"]["message"]) == (429, CROWDED)
 
 
 def test_the_models_are_one(ann: openai.OpenAI) -> None:

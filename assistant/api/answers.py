@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from assistant.chat import Chat
 from assistant.errors import BusyError
 from assistant.runs import PAUSE, Run, Runs
+from assistant.store.shared import BUSY
 from assistant.types import Choices, Exchange, Turn
 from assistant.wording.views import headline, waits
 
@@ -43,6 +44,8 @@ class Answers:
         try:
             return self.runs.start(user, PLACE, lambda stop: self.chat.once(user, utterance, history, choices, stop))
         except BusyError as error:
+            if str(error) != BUSY:
+                raise
             raise BusyError("Another answer is being written for you; ask again once it is there.") from error
 
 
