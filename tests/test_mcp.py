@@ -121,6 +121,19 @@ def test_a_client_that_gives_up_stops_the_answer(given: Given) -> None:
     assert not given.house.runs.busy("ann", PLACE)
 
 
+def test_what_is_asked_straight_after_giving_up_is_answered(given: Given) -> None:
+    given.script.go.clear()
+
+    async def work() -> CallToolResult:
+        async with Client(given.server, mode="legacy") as client:
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(client.call_tool("ask", {"question": "What is a good diet?"}), 1)
+            asyncio.get_running_loop().call_later(0.5, given.script.go.set)
+            return await client.call_tool("ask", {"question": "What is a good diet?"})
+
+    assert not ran(work).is_error
+
+
 def test_the_command_speaks_the_protocol_and_tells_what_is_missing(tmp_path: Path) -> None:
     """Models that can't be had are what is asked for, so that nothing is fetched."""
     settings = tmp_path / "settings.toml"

@@ -20,6 +20,8 @@ INSTRUCTIONS = (
     "told about themselves. Numbers such as [1] stand for the sources listed beneath the answer."
 )
 
+_PATIENCE = 60.0  # seconds
+
 
 def server(answers: Answers, user: str, start: Callable[[], None]) -> MCPServer:
     """The server, which asks as this user; `start` is called when it begins to serve, and may load things meanwhile."""
@@ -33,6 +35,8 @@ def server(answers: Answers, user: str, start: Callable[[], None]) -> MCPServer:
     async def ask(question: str, context: Context) -> str:
         """Answer a question from the library and the user's documents, with the sources that say so."""
         async with turns:
+            # one that a client gave up may still be ending
+            await asyncio.to_thread(answers.runs.end, user, _PATIENCE)
             try:
                 return said(await _answer(answers, user, question, context))
             except SequiturError as error:
