@@ -291,6 +291,20 @@ def test_a_turn_that_fails_is_told_in_a_sentence(ann: openai.OpenAI) -> None:
         list(stream)
 
 
+@pytest.mark.parametrize(("ready", "asked"), [(True, 1), (False, 2)])
+def test_a_client_asks_again_only_where_that_may_help(
+    site: Site, monkeypatch: pytest.MonkeyPatch, ready: bool, asked: int
+) -> None:
+    site.loading.ready = ready
+    monkeypatch.setattr("assistant.api.completions.LATER", 1)
+    requests: list[object] = []
+    watched = openai.DefaultHttpxClient(event_hooks={"request": [requests.append]})
+    client = openai.OpenAI(base_url=site.url, api_key=site.tokens["ann"], max_retries=1, http_client=watched)
+    with pytest.raises(openai.InternalServerError):
+        client.chat.completions.create(model=MODEL, messages=[{"role": "user", "content": "Fail, please."}])
+    assert len(requests) == asked
+
+
 def test_one_answer_is_written_for_a_user_at_a_time(site: Site, ann: openai.OpenAI) -> None:
     site.script.go.clear()
     with ann.chat.completions.create(model=MODEL, messages=DIET, stream=True) as stream:

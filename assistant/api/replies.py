@@ -26,7 +26,8 @@ class Refusal(Exception):  # noqa: N818 - no error of this program, but its answ
         """`wait` is after how many seconds to try again, 0 where that would not help."""
         super().__init__(message)
         self.status, self.code = status, code
-        self.headers = {"Retry-After": str(wait)} if wait else {}
+        # OpenAI's own client would ask again by itself
+        self.headers = {"Retry-After": str(wait)} if wait else {"x-should-retry": "false"}
 
     @property
     def body(self) -> dict[str, Any]:
