@@ -879,6 +879,21 @@ class TestWrong:
         with pytest.raises(ModelError, match="was unloaded"):
             engine.count(ask("Hi"))
 
+    def test_a_closed_engine_says_so_of_what_it_has_counted_before(self, met: Met) -> None:
+        engine, _ = met(vllm(says, {"y": 0.9}))
+        engine.count(ask("Hi"))
+        engine.close()
+        stop = Event()
+        Timer(3, stop.set).start()
+        for call in (
+            lambda: run(engine, "Hi", stop),
+            lambda: engine.complete([ask("Hi")], Options(), stop),
+            lambda: engine.choose([ask("Hi")], ("yes", "no"), stop),
+            lambda: engine.score([(ask("Hi"), "ab")], stop),
+        ):
+            with pytest.raises(ModelError, match="was unloaded"):
+                call()
+
 
 # --- how it is chosen and found ---------------------------------------------------------------------------------------
 

@@ -174,10 +174,13 @@ class Server:
 
     def _start(self, items: AsyncIterator[T], stop: Event, owner: object) -> _Job[T]:
         job = _Job[T](stop)
-        if self._queue.enter(owner, stop):
+        if not self._queue.enter(owner, stop):
+            job.finish()
+        elif self._loop.is_running():
             job.run(items, self._loop, lambda: self._queue.leave(owner), self._unloaded())
         else:
-            job.finish()
+            self._queue.leave(owner)
+            raise self._unloaded()
         return job
 
     def _done(self, work: Coroutine[Any, Any, T]) -> T:
