@@ -73,6 +73,17 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return found
 
 
+def test_what_is_under_way_as_the_model_is_unloaded_says_so(smollm_folder: Path) -> None:
+    llm = Transformers(smollm_folder, SMALL, "smollm2-135m")
+    stream = llm.stream(ask("Tell me a story."), Options(200, temperature=0.5), Event())
+    next(stream)
+    llm.close()
+    llm.close()
+    for call in (lambda: list(stream), lambda: llm.choose([ask("Hi")], ("yes", "no"), Event())):
+        with pytest.raises(ModelError, match="smollm2-135m was unloaded; start again to use it"):
+            call()
+
+
 def test_nf4_is_really_four_bits(smollm_folder: Path, loads: list[Any]) -> None:
     # A model that has answered nothing yet: on a CPU, bitsandbytes repacks the weights when they are first used.
     Transformers(smollm_folder, SMALL, "smollm2-135m", "nf4")

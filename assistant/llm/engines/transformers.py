@@ -12,7 +12,7 @@ from contextlib import contextmanager, nullcontext
 from math import inf
 from pathlib import Path
 from threading import Event
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from jinja2 import TemplateError
@@ -62,7 +62,7 @@ class Transformers:
         if settings.threads:
             torch.set_num_threads(settings.threads)
         self._tokenizer = load_tokenizer(folder, self.name)
-        self._model = load_model(folder, self.name, quantisation)
+        self._loaded: Any = load_model(folder, self.name, quantisation)
         # between two pieces the stop is looked at
         self._piece = settings.prefill_chunk if self._model.device.type == "cpu" else _PIECE
         self._ends = ends(self._model, self._tokenizer)
@@ -138,12 +138,18 @@ class Transformers:
         return int(self._model.get_memory_footprint())
 
     def close(self) -> None:
-        """Unload the model."""
+        """Unload the model; calls under way fail."""
         if self._together:
             self._together.close()
             self._together = None
         self._kept.clear()
-        vars(self).pop("_model", None)
+        self._loaded = None
+
+    @property
+    def _model(self) -> Any:
+        if self._loaded is None:
+            raise ModelError(f"{self.name} was unloaded; start again to use it.")
+        return self._loaded
 
     # --- from messages to tokens ---------------------------------------------------------------------------------
 
