@@ -126,6 +126,18 @@ def test_passages_are_written_file_by_file_and_not_twice(tmp_path: Path) -> None
     assert records[0]["url"] == "https://example.org/"
 
 
+def test_no_file_is_passed_over_for_one_that_is_called_like_it(tmp_path: Path) -> None:
+    parts = [tmp_path / f"data.part{n}.jsonl.gz" for n in (1, 2)]
+    for part in parts:
+        clean_texts(part, {part.name: sentence(1)})
+    into = tmp_path / "passages"
+    assert write_passages([*parts, parts[0]], into, silent) == 2
+    twin = warc(tmp_path / "data.part1.warc.gz", {"clueweb22-en0000-00-00000": page(1)})
+    with pytest.raises(DataError, match=r"part1\.jsonl\.gz and of .*part1\.warc\.gz would be one file; rename one"):
+        write_passages([parts[0], twin], tmp_path / "others", silent)
+    assert not (tmp_path / "others").exists()
+
+
 def test_the_tracks_hashes_tell_which_passages_are_cut_otherwise(tmp_path: Path) -> None:
     file = clean_texts(tmp_path / "a.json", {"clueweb22-en0000-00-00000": " ".join(map(sentence, range(12)))})
     write_passages([file], tmp_path / "out", silent)

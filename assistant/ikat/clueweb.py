@@ -102,12 +102,11 @@ def write_passages(files: Sequence[Path], folder: Path, progress: Progress) -> i
         progress: told files.
 
     Raises:
-        DataError: a file is broken, or the folder can't be written.
+        DataError: a file is broken, two are called alike, or the folder can't be written.
     """
     count = 0
-    for done, file in enumerate(files):
+    for done, (into, file) in enumerate(_targets(files, folder).items()):
         progress(done, len(files))
-        into = folder / f"{file.parent.name}-{file.name.split('.')[0]}.jsonl.gz"
         if not into.exists():
             count += _write(file, into)
     progress(len(files), len(files))
@@ -164,6 +163,18 @@ def build_index(passages: Path, index: Path, threads: int = 2) -> None:
     where = ["-input", str(passages), "-index", str(index)]
     with reading(index):
         jvm.call(lambda: jvm.java("io.anserini.index.IndexCollection").main([*words, *limits, *where]))
+
+
+def _targets(files: Sequence[Path], folder: Path) -> dict[Path, Path]:
+    """The files by where their passages go."""
+    found: dict[Path, Path] = {}
+    for file in files:
+        ending = next((one for one in (*WARCS, *TEXTS) if file.name.lower().endswith(one)), "")
+        into = folder / f"{file.parent.name}-{file.name[: len(file.name) - len(ending)]}.jsonl.gz"
+        other = found.setdefault(into, file)
+        if not other.samefile(file):
+            raise DataError(f"The passages of {other} and of {file} would be one file; rename one, or leave it out.")
+    return found
 
 
 def _write(file: Path, into: Path) -> int:
