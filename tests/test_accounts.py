@@ -11,9 +11,9 @@ from sqlalchemy import Engine, MetaData, select
 from typer.testing import CliRunner
 
 from assistant.commands.users import app
-from assistant.errors import SettingsError
+from assistant.errors import LibraryError, SettingsError
 from assistant.library.index import add_documents, list_documents
-from assistant.library.shelves import library_names, own_library
+from assistant.library.shelves import library_folder, library_names, locked, own_library
 from assistant.runs import Runs
 from assistant.settings import Settings, WebSettings
 from assistant.store.conversations import Conversations
@@ -22,6 +22,7 @@ from assistant.store.sessions import Sessions
 from assistant.store.tokens import AccessTokens
 from assistant.store.users import Logins, hash_password
 from assistant.types import Turn
+from assistant.upkeep import accounts as upkeep
 from assistant.upkeep.accounts import Account, Accounts
 from assistant.web.account import AccountPanel
 from assistant.web.logins import FREE_TRIES
@@ -135,6 +136,20 @@ def test_a_user_of_the_settings_keeps_everything_while_they_stand_there(settings
     assert Accounts(settings, engine).of("cid").facts == 1
     assert Accounts(settings, engine).delete("cid") == ""
     assert Accounts(settings, engine).of("cid") == NOTHING
+
+
+def test_whose_documents_are_being_read_keeps_everything(
+    settings: Settings, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep, "WAIT", 0.1)
+    accounts = Accounts(settings, engine)
+    with locked(library_folder(own_library("ruth"), settings)):
+        with pytest.raises(LibraryError, match="is being updated elsewhere; try again in a minute"):
+            accounts.delete("ruth")
+        assert accounts.of("ruth") == ALL
+        assert Sessions(engine, Logins(engine)).get("secret of ruth") == "ruth"
+    accounts.delete("ruth")
+    assert accounts.of("ruth") == NOTHING
 
 
 def test_on_the_page_a_user_types_who_they_are(settings: Settings, engine: Engine) -> None:

@@ -155,15 +155,14 @@ def remove_library(name: str, settings: Settings) -> None:
 
 
 def remove_own(user: str, settings: Settings) -> None:
-    """Delete the user's own documents, where there are any, and what was made of them.
+    """Delete the user's own documents, where there are any, and what was made of them; the caller holds their lock.
 
     Raises:
-        LibraryError: they are being updated, or can't be deleted.
+        LibraryError: they can't be deleted.
     """
     folder = library_folder(own_library(user), settings)
     if folder.exists():
-        with locked(folder):
-            _delete(folder, settings)
+        _delete(folder, settings)
 
 
 def _delete(folder: Path, settings: Settings) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import Engine
 
 from assistant.errors import SettingsError, StoreError
-from assistant.library.shelves import is_library, library_folder, own_library, remove_own
+from assistant.library.shelves import is_library, library_folder, locked, own_library, remove_own
 from assistant.settings import Settings
 from assistant.store.conversations import Conversations
 from assistant.store.database import shrink
@@ -16,6 +16,8 @@ from assistant.store.tokens import AccessTokens
 from assistant.store.usage import Usage
 from assistant.store.users import Logins, kept_name
 from ptkb.store import Ptkb
+
+WAIT = 10.0  # seconds for which a reading of the user's documents may go on
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,8 @@ class Accounts:
     def delete(self, user: str) -> str:
         """Delete all that is this user's own. Returns what a person should know all the same, or "".
 
-        What fails midway can be done again: what is left is deleted then.
+        The login goes first, so that nobody enters what is deleted in part, but not before the documents can go.
+        What fails midway can be done again by the operator: what is left is deleted then.
 
         Raises:
             SettingsError: there is no such user, or one of the settings, which only a person changes.
@@ -91,11 +94,12 @@ class Accounts:
         user = kept_name(user)
         if not self.of(user):
             raise SettingsError(f"There is no user '{user}'; `users list` shows who there is.")
-        if user in self._logins.names():
-            self._logins.remove(user)
-        self._sessions.end(user)
-        self._tokens.revoke_all(user)
-        remove_own(user, self._settings)
+        with locked(library_folder(own_library(user), self._settings), WAIT):
+            if user in self._logins.names():
+                self._logins.remove(user)
+            self._sessions.end(user)
+            self._tokens.revoke_all(user)
+            remove_own(user, self._settings)
         self._ptkb.remove_all(user)
         self._conversations.remove_all(user)
         self._usage.remove(user)
