@@ -18,7 +18,7 @@ def stated_before(turn: Asked, embedder: Embedder) -> list[Fact]:
     found = list[Fact]()
     for exchange in sorted((*turn.history, *turn.unanswered), key=lambda one: one.created):
         if exchange.asks == "forget":
-            found = [fact for fact in found if not says(exchange.utterance, fact.text)]
+            found = [fact for fact in found if not says(exchange.question, fact.text)]
         texts = exchange.stated if exchange.turn else lasting(exchange.utterance, embedder)
         found += _facts(unknown(texts, [*turn.known, *found], embedder), exchange)
     return found

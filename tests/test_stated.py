@@ -13,7 +13,7 @@ from assistant.chat import exchanges
 from assistant.llm.embedder import SentenceEmbedder
 from assistant.protocols import Parts
 from assistant.retrieve.search import search_text
-from assistant.steps import facts, rewrite
+from assistant.steps import facts, recall, rewrite
 from assistant.types import Answer, Exchange, Fact, RankedFact, Turn, now
 from tests.scripted import ScriptedLLM
 
@@ -117,6 +117,16 @@ def test_what_is_to_be_forgotten_is_taken_back(of) -> None:
     )
     assert texts(of("What could I cook?", before, forget)) == [BERLIN]
     assert set(texts(of("I see. What could I cook?", before, forget, said("I am vegan.", VEGAN)))) == {BERLIN, VEGAN}
+
+
+def test_what_is_to_be_forgotten_in_another_language_is_taken_back(of, parts: Parts) -> None:
+    nuts = "I'm allergic to nuts."
+    before = said("Ich bin gegen Nüsse allergisch.", nuts)
+    message = "Vergiss, dass ich gegen Nüsse allergisch bin."
+    turn = replace(of(message, before), english="Forget that I'm allergic to nuts.", asks="forget")
+    *_, turn = recall.run(turn, parts, Event())
+    assert turn.answer == Answer(f"This no longer counts in our conversation: “{nuts}”", origin="conversation")
+    assert texts(of("What could I cook?", before, *exchanges([turn]))) == []
 
 
 def test_of_programs_that_keep_their_conversations_themselves_the_messages_are_read(of) -> None:

@@ -24,13 +24,13 @@ NO_REPLY = "There is no reply before this one that I could explain."
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - it is over in milliseconds
     """Adds `answer`; its facts as `listed`; and as `about` the id of the turn that it explains."""
-    turn = replace(turn, question=turn.utterance)
+    turn = replace(turn, question=turn.said)
     if turn.asks == "why":
         yield _grounds(turn)
     elif not turn.known:
         yield _answered(turn, _said_here(turn) or (UNREAD if turn.temporary else NOTHING))
     elif turn.asks == "forget":
-        nearest = _nearest(turn.utterance, turn.known, parts.embedder)
+        nearest = _nearest(turn.said, turn.known, parts.embedder)
         question = "Which of these should I forget? Nothing goes before you say so."
         yield _answered(turn, f"{_said_here(turn)} {question}\n\n{_list(nearest)}".lstrip(), nearest)
     else:
@@ -70,9 +70,9 @@ def _said_here(turn: Turn) -> str:
     return f"{lead}: {', '.join(f'“{_line(text)}”' for text in said)}" if said else ""
 
 
-def _nearest(utterance: str, facts: Sequence[Fact], embedder: Embedder) -> list[Fact]:
+def _nearest(said: str, facts: Sequence[Fact], embedder: Embedder) -> list[Fact]:
     """The facts most similar to what is to be forgotten, the most similar first."""
-    vectors = embedder.encode([utterance, *(fact.text for fact in facts)])
+    vectors = embedder.encode([said, *(fact.in_english for fact in facts)])
     order = (-(vectors[1:] @ vectors[0])).argsort(kind="stable")
     return [facts[index] for index in order[:NEAREST]]
 
