@@ -303,6 +303,20 @@ def test_a_block_of_code_is_cited_beneath_it(parts: Parts) -> None:
     assert shown.index("</pre>") < shown.index('class="chip') < shown.index("<p>Oat drink")
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "`Lentils are rich. Then rich in protein`",
+        "~~~\nprint('Lentils')\nrich = 'in protein'\n~~~\n",
+        "````\n```\nprint('Lentils')\n```\nrich = 'in protein'\n````\n",
+    ],
+)
+def test_no_marker_is_written_into_code_and_those_behind_it_are_chips(parts: Parts, code: str) -> None:
+    turn = cited(parts, f"{code} Lentils are rich in protein. Oat drink holds no lactose.")
+    assert code in text_of(turn)
+    assert html(turn).count('class="chip') == len(turn.citations) > 1
+
+
 def test_code_that_no_passage_says_is_not_marked(parts: Parts) -> None:
     turn = cited(parts, "```\nrm -r build\n```\nLentils are rich in protein.")
     assert states(turn) == ["unchecked", "supported"]

@@ -9,17 +9,31 @@ from assistant.text.sentences import sentences
 from assistant.types import Span
 
 # A block of code, from fence to fence.
-BLOCK = re.compile(r"^[ \t]*```.*?(?:^[ \t]*```[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"^[ \t]*(`{3,}|~{3,}).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
+_CODE = re.compile(r"`[^`\n]+`")  # within a line
 # The most words of a bare phrase; scripts without spaces between words have about two characters a word.
 _PHRASE = 2
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 
 
 def segments(text: str) -> list[Span]:
-    """The sentences of a reply; a block of code counts as one, since a marker inside it would be a part of the code."""
+    """The sentences of a reply, none of which ends within code, since a marker there would be a part of the code.
+
+    A block of code counts as one.
+    """
     blocks = [Span(*match.span()) for match in BLOCK.finditer(text)]
-    outside = (s for s in sentences(text) if not any(s.start < b.end and b.start < s.end for b in blocks))
+    outside = (s for s in _sentences(text) if not any(s.start < b.end and b.start < s.end for b in blocks))
     return sorted((*blocks, *outside), key=lambda span: span.start)
+
+
+def _sentences(text: str) -> list[Span]:
+    code = [match.span() for match in _CODE.finditer(text)]
+    found = list[Span]()
+    for span in sentences(text):
+        goes_on = any(start < span.start < end for start, end in code)
+        begin = found.pop().start if goes_on and found else span.start
+        found.append(Span(begin, span.end))
+    return found
 
 
 def is_claim(sentence: str) -> bool:
