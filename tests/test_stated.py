@@ -82,6 +82,12 @@ def test_what_an_earlier_message_states_is_ranked_like_a_fact(of) -> None:
     assert turn.used_facts == (VEGAN,)
 
 
+def test_what_is_stated_again_is_one_fact(of) -> None:
+    turn = of("I am vegan. Which dessert could I make?", said("I am vegan. And lunch?", VEGAN))
+    assert texts(turn) == [VEGAN]
+    assert turn.told_facts == (VEGAN,)
+
+
 def test_what_passes_is_no_fact(of) -> None:
     assert not of("I'm hungry. What could I cook?").facts
 

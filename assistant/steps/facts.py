@@ -12,7 +12,7 @@ from threading import Event
 
 from assistant.protocols import Parts
 from assistant.types import Turn
-from ptkb.extract import lasting, outdated, without_statements
+from ptkb.extract import lasting, outdated, unknown, without_statements
 from ptkb.rank import rank
 from ptkb.stated import stated_before, stated_now
 
@@ -26,7 +26,8 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG00
     stated = lasting(turn.said, embedder)
     turn = replace(turn, stated=stated, rest=without_statements(turn.said, embedder) if stated else "")
     told = stated_now(turn, embedder)
-    facts = [*turn.known, *stated_before(turn, embedder), *told]
+    before = [one for one in stated_before(turn, embedder) if unknown([one.text], told, embedder)]
+    facts = [*turn.known, *before, *told]
     contradicted = outdated(facts)
     ranked = rank(
         [fact for fact in facts if fact.id not in contradicted],
