@@ -12,14 +12,16 @@ from threading import Event, Thread, current_thread
 import pytest
 from sqlalchemy import event
 
-from assistant.chat import Chat
+from assistant.chat import Chat, exchanges
 from assistant.errors import LibraryError, StoreError
 from assistant.protocols import Parts
 from assistant.runs import END, Place, Run, Runs
+from assistant.steps import facts
 from assistant.store.conversations import Conversations, Version
 from assistant.store.database import connect
 from assistant.types import Answer, Choices, Fact, FactOffer, Turn
 from assistant.web.chat import Talk
+from assistant.web.facts import Facts
 from assistant.web.models import ModelMenu
 from assistant.web.remembering import KEPT
 from assistant.web.sidebar import Sidebar
@@ -285,6 +287,21 @@ def test_of_a_fact_that_was_removed_since_nothing_is_said(view: View, talk: Talk
     view.ptkb.remove("me", offered.id)
     assert KEPT not in remember(talk, tab)["notice"]
     assert known(view) == ["I live in Lisbon."]
+
+
+@pytest.mark.parametrize("forget", ["forget", "drop"])
+def test_a_forgotten_fact_counts_no_more_in_the_conversation_in_which_it_was_said(
+    view: View, talk: Talk, tab: Tab, parts: Parts, forget: str
+) -> None:
+    stated = ("I like oats.", "I live in Porto.")
+    view.conversations.save_turn("me", tab.conversation, replace(OLD, stated=stated))
+    view.conversations.save_turn("me", tab.conversation, replace(OLD, id="again", stated=stated[:1], offers=()))
+    talk.remember(told(tab, turn="old", place="0"))
+    [fact] = view.ptkb.facts("me")
+    acting = talk if forget == "forget" else Facts(view, talk)
+    getattr(acting, forget)(told(tab, fact=fact.id))
+    [turn] = facts.run(Turn("What could I cook?", exchanges(view.conversation(tab).turns)), parts, Event())
+    assert {one.text for one in turn.facts} == {"I live in Porto."}
 
 
 def test_only_a_page_that_follows_what_is_written_has_a_place_for_it(talk: Talk, tab: Tab, write: Write) -> None:

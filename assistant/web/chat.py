@@ -189,7 +189,7 @@ class Talk:
 
     def forget(self, tab: Tab) -> Updates:
         """Delete a fact that a reply lists."""
-        self._ptkb.remove(tab.user, tab.text("fact"))
+        remembering.forget(self._ptkb, self._conversations, tab.user, tab.text("fact"))
         return self._told(tab, "Forgotten.")
 
     def _told(self, tab: Tab, note: str) -> Updates:

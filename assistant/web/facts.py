@@ -8,6 +8,7 @@ from pathlib import Path
 import gradio as gr
 
 from assistant.errors import FactError, StoreError
+from assistant.web import remembering
 from assistant.web.chat import Talk
 from assistant.web.live import place
 from assistant.web.opening import Opening
@@ -65,7 +66,8 @@ class Facts:
 
     def drop(self, tab: Tab) -> Updates:
         """Delete a fact."""
-        return self._then(tab, lambda: self._ptkb.remove(tab.user, tab.text("fact")))
+        conversations = self._view.conversations
+        return self._then(tab, lambda: remembering.forget(self._ptkb, conversations, tab.user, tab.text("fact")))
 
     def export(self, tab: Tab) -> Updates:
         """The facts as a file: text, one a line, or JSON with everything that is known of them."""

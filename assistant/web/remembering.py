@@ -1,11 +1,14 @@
-"""Facts that a reply offered for remembering: stored on a click, and taken back with the message that told them."""
+"""Facts that a reply offered for remembering: stored on a click, forgotten, and taken back with their message."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from assistant.errors import StoreError
+from assistant.store.conversations import Conversations
 from assistant.types import Fact, FactOffer, Turn
+from ptkb.extract import says
 from ptkb.store import Ptkb, key
 
 KEPT = "Remembered. The fact that it was to replace has changed, and was kept."
@@ -28,6 +31,18 @@ def remember(ptkb: Ptkb, user: str, turn: Turn, place: int) -> str:
     else:
         ptkb.add(user, offer.text, turn.id)
     return KEPT if not old and _find(facts, offer.replaces) else "Remembered."
+
+
+def forget(ptkb: Ptkb, conversations: Conversations, user: str, fact_id: str) -> None:
+    """Delete a fact; what said it in the conversation that it comes from counts no more there."""
+    facts = ptkb.facts(user)
+    ptkb.remove(user, fact_id)
+    fact = next(one for one in facts if one.id == fact_id)
+    for spot in conversations.spots(user, [fact.source]).values():
+        for turn in conversations.get(user, spot.conversation).turns:
+            stated = tuple(text for text in turn.stated if not says(fact.in_english, text))
+            if stated != turn.stated and turn.status != "running":  # what is being written is saved by its writer
+                conversations.save_turn(user, spot.conversation, replace(turn, stated=stated))
 
 
 def take_back(ptkb: Ptkb, user: str, versions: Sequence[Turn]) -> None:
