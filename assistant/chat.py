@@ -160,10 +160,13 @@ class Chat:
         reply, and shown side by side until one version is chosen.
 
         Raises:
-            SettingsError: before the first snapshot, if a strategy doesn't exist or both are the same.
+            SettingsError: before the first snapshot, if a strategy doesn't exist or both are the same, or the reply is
+                work on whole documents.
         """
         _check(strategies)
         original, earlier, is_compared = self._find(user, conversation, turn_id)
+        if original.work:
+            raise SettingsError("Work on whole documents is done in one way only; answer it again instead.")
         choices = within(choices, original.choices.collection, self._source.settings)
         if is_compared:
             self._conversations.choose(user, conversation, original.id)

@@ -15,7 +15,7 @@ from assistant.errors import ModelError, SequiturError, SettingsError, StoreErro
 from assistant.protocols import Parts
 from assistant.store.conversations import Conversations, Version
 from assistant.store.database import connect
-from assistant.types import Answer, Candidate, Choices, Turn, TurnEvent
+from assistant.types import Answer, Candidate, Choices, Turn, TurnEvent, Work
 from assistant.wording.views import ballots, events
 from ptkb.store import Ptkb
 from tests.scripted import ScriptedLLM
@@ -241,6 +241,14 @@ def test_two_strategies_answer_one_after_the_other_and_one_is_kept(start: Start)
     read = store.get("me", made)
     assert ([turn.id for turn in read.turns], read.compared) == ([order[1]], {})
     assert read.versions == {order[1]: (old.id, *order)}
+
+
+def test_work_on_whole_documents_is_not_compared(start: Start) -> None:
+    chat, store = start(ANSWER, OTHER)
+    made = talk(store, old := said("Summarise oats.pdf", "Oats cook.", work=Work("summary", ("d",), ("oats.pdf",))))
+    with pytest.raises(SequiturError, match="answer it again instead"):
+        list(chat.compare("me", made, old.id, ("concat", "post_fusion"), Choices(), Event()))
+    assert store.get("me", made).versions == {}
 
 
 def test_comparing_anew_ends_the_comparison_before(start: Start) -> None:

@@ -315,6 +315,13 @@ def test_any_reply_can_be_answered_again_but_only_the_last_be_undone() -> None:
     assert html.count('details class="pop way') == html.count('data-event="compare"') == 2
 
 
+def test_work_on_whole_documents_is_done_again_in_no_other_way() -> None:
+    html = shown(Turn("Summarise", status="done", work=Work("summary", ("d",), ("oats.pdf",))))
+    assert 'aria-label="Answer again"' in html
+    assert 'data-event="compare"' not in html
+    assert "data-strategy" not in html
+
+
 def test_a_reply_with_versions_says_which_it_is() -> None:
     html = shown(Turn("a", id="two", status="done"), versions={"two": ("one", "two", "three")})
     assert '<span class="figure">2/3</span>' in html
