@@ -111,6 +111,11 @@ def malformed(headers: Headers) -> bool:
     hosts, origins = headers.getlist("host"), headers.getlist("origin")
     if len(hosts) > 1 or len(origins) > 1:
         return True
+    try:
+        for name in (*(f"//{host}" for host in hosts), *origins):
+            urlsplit(name)
+    except ValueError:  # what stands in brackets is no address
+        return True
     return not all(map(_HOST.fullmatch, filter(None, hosts))) or not all(map(_ORIGIN.fullmatch, origins))
 
 
