@@ -11,10 +11,10 @@ import httpx
 import pytest
 from starlette.datastructures import QueryParams
 
-from assistant.library.collections import make
+from assistant.library.collections import FILE, make
 from assistant.library.finding import MOST, find, spots
 from assistant.library.index import add_documents
-from assistant.library.shelves import own_library
+from assistant.library.shelves import library_folder, own_library
 from assistant.settings import Settings
 from assistant.text.sentences import quote
 from assistant.web.library import OwnDocuments
@@ -111,6 +111,18 @@ def test_an_empty_collection_and_no_words_are_told(site: Site) -> None:
     with site.of("ann") as ann:
         assert "Type words, and the passages" in ann.get("search", params={"words": " "}).text
         assert "is empty" in ann.get("search", params={"words": "oats", "library": "@Empty"}).text
+
+
+def test_a_file_that_cannot_be_read_is_told(site: Site) -> None:
+    file = library_folder(own_library("ann"), site.settings) / FILE
+    file.write_text("{")
+    try:
+        with site.of("ann") as ann:
+            answer = ann.get("search", params={"words": "cooked"})
+            assert answer.status_code == 503
+            assert "can't be read; repair the file, or remove it." in answer.text
+    finally:
+        file.unlink()
 
 
 @pytest.mark.parametrize(("said", "page"), [("2", 2), ("0", 1), ("-1", 1), ("x", 1), ("999", LAST), ("9" * 99, 1)])

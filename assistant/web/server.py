@@ -25,7 +25,7 @@ from starlette.types import ASGIApp
 from assistant.api.answers import Answers
 from assistant.api.completions import Completions
 from assistant.chat import Chat
-from assistant.errors import SettingsError, StoreError
+from assistant.errors import SequiturError, SettingsError
 from assistant.parts import Loader
 from assistant.runs import MOST, Runs
 from assistant.settings import Settings, WebSettings
@@ -194,7 +194,7 @@ def outermost(
 
 
 def unavailable(_request: Request, error: Exception) -> Response:
-    """What a request is answered with for which the database can't be used."""
+    """What a request is answered with for which the database, or a file of a library, can't be used."""
     return PlainTextResponse(str(error), 503)
 
 
@@ -254,7 +254,7 @@ def guarded(web: WebSettings, local: bool, logins: Logins, *more: BaseRoute) -> 
         "auth": None if local and not logins.names() else Door(logins, shared=shared_counts(logins.engine)).keeper(),
         "app_kwargs": {
             "lifespan": outermost(lambda app: protected(app, web, local), Entered(Sessions(logins.engine, logins))),
-            "exception_handlers": {StoreError: unavailable},
+            "exception_handlers": {SequiturError: unavailable},
             "routes": [*files(), Route(LOGOUT, log_out, methods=["POST"]), *more],
         },
         "auth_message": WAIT_AND_TRY,
