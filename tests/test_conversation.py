@@ -341,7 +341,7 @@ HOSTILE = st.text(st.sampled_from(list("<>![]()`~#*_-=:&\\/|\n\t 1ax\"'")), max_
 def test_nothing_that_was_written_breaks_the_export(utterance: str, reply: str, quote: str, title: str) -> None:
     turn = said(
         utterance,
-        reply or "-",
+        reply if reply.strip() else "-",
         passages=(Passage("p", title, quote),),
         citations=(Citation(1, "p", 0, 1, "s", quote, 1.0),),
     )

@@ -7,6 +7,7 @@ import re
 from lxml import html as parser
 
 from assistant.store.conversations import Conversation
+from assistant.store.export import document
 from assistant.types import Answer, Citation, Passage, Sentence, Turn, now
 from assistant.web.exported import exported
 from tests.browser.fake import HOSTILE
@@ -73,6 +74,22 @@ def test_two_sentences_of_a_source_stand_beneath_one_number() -> None:
 def test_a_reply_that_failed_says_why() -> None:
     failed = Turn("Where?", status="failed", error="The model ran <out> of memory.")
     assert "No reply (The model ran &lt;out&gt; of memory.)" in page(failed)
+
+
+def test_what_is_missing_of_a_reply_is_told_in_both_forms() -> None:
+    half, blank = turn("Half", status="failed", error="Out of memory."), turn("", status="stopped")
+    for text in (page(half, blank), document("House", [half, blank])):
+        told = text.replace("\\", "")
+        assert told.count("This reply is not whole (Out of memory.)") == 1
+        assert told.count("No reply (stopped)") == 1
+    for text in (page(turn("All.")), document("House", [turn("All.")])):
+        assert "whole" not in text
+
+
+def test_what_the_model_knows_itself_is_said_to_be_that_in_both_forms() -> None:
+    poem = turn("Oats, o oats.", intent="writing", answer=Answer("Oats, o oats.", origin="model"))
+    for text in (page(poem), document("House", [poem])):
+        assert "the model's own knowledge" in text
 
 
 def test_hostile_text_is_only_text() -> None:

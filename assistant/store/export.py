@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from assistant.types import Turn
-from assistant.wording.replies import reply
-from assistant.wording.views import Source, sources
+from assistant.wording.replies import LABEL, reply
+from assistant.wording.views import Source, instead, missing, sources
 
 _SPECIAL = str.maketrans({char: f"\\{char}" for char in r"\`*_{}[]()<>#+=-.!|~&"})
 # In a reply, lists, emphasis and code are meant; HTML, images, links and link definitions are not. Entities disarm
@@ -40,7 +40,12 @@ def _turn(turn: Turn) -> Iterator[str]:
     yield "**You**"
     yield quoted("\n".join(escaped(line) + "  " for line in turn.utterance.splitlines()))
     yield "**Sequitur**"
-    yield quoted(_tamed(reply(turn.answer))) if turn.answer else f"*No reply ({escaped(turn.error or turn.status)})*"
+    if turn.answer and turn.answer.text.strip():
+        yield quoted(_tamed(reply(turn.answer)))
+    if instead(turn) == "own" and LABEL not in reply(turn.answer):
+        yield f"*{LABEL}*"
+    if what := missing(turn):
+        yield f"*{escaped(what)}*"
     if turn.citations:
         yield "Sources"
         yield "\n".join(map(_source, sources(turn)))

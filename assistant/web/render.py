@@ -17,7 +17,7 @@ from assistant.runs import Place, Run
 from assistant.store.conversations import Conversation, is_temporary
 from assistant.types import Fact, Turn, new_id, now
 from assistant.web import cited, confidence, highlight, reply
-from assistant.wording.views import STEPS, ballots, events, headline, instead, link_of, passed_over, waits
+from assistant.wording.views import STEPS, ballots, events, headline, instead, link_of, missing, passed_over, waits
 from ptkb.store import key
 
 FOLDER = Path(__file__).parent / "templates"
@@ -97,7 +97,9 @@ def _environment() -> Environment:
     environment.filters.update(headline=headline, waits=waits, day=day, percent=percent)
     environment.filters.update(plain=reply.plain, reply=reply.html, linked=reply.linked)
     environment.filters.update(lead=_lead, size=size, moment=datetime.fromisoformat)
-    environment.filters.update(ballots=ballots, events=events, instead=instead, passed_over=passed_over)
+    environment.filters.update(
+        ballots=ballots, events=events, instead=instead, missing=missing, passed_over=passed_over
+    )
     environment.filters.update(verdict=confidence.verdict, sure=confidence.number, about_set=confidence.about_set)
     environment.globals.update(
         copies=cited.copies,

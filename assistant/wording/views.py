@@ -160,6 +160,14 @@ def instead(turn: Turn) -> Instead:
     return "refused" if turn.answer.unknown else "asked"
 
 
+def missing(turn: Turn) -> str:
+    """That there is no reply, or not all of it, and why; "" where nothing is missing."""
+    why = turn.error or turn.status
+    if not turn.answer or not turn.answer.text.strip():
+        return f"No reply ({why})"
+    return "" if turn.status == "done" else f"This reply is not whole ({why})"
+
+
 def passed_over(turn: Turn) -> bool:
     """Whether no passage was relevant enough, so that the reply was not made from the passages found."""
     return turn.has_event("none_relevant")
