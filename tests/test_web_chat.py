@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import fields, replace
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from sqlalchemy import event
 
 from assistant.chat import Chat, exchanges
-from assistant.errors import LibraryError, StoreError
+from assistant.errors import BusyError, LibraryError, StoreError
 from assistant.protocols import Parts
 from assistant.runs import END, Place, Run, Runs
 from assistant.steps import facts
@@ -245,6 +246,21 @@ def test_what_others_write_is_not_begun_on_a_page_that_does_not_follow_it(
     assert "answering" not in updates
     assert "Because." in updates["transcript"]
     assert "half" not in updates["transcript"]
+
+
+def test_a_refused_answer_switches_no_model(view: View, parts: Parts, tab: Tab, write: Write) -> None:
+    write()
+    switched = list[str]()
+    chat = Chat(view.conversations, view.ptkb, Given(parts))
+    talk = Talk(view, chat, lambda _user: Choices(), lambda _user, model: switched.append(model))
+
+    async def again() -> None:
+        async for _ in talk.again(told(tab, turn="old", model="another")):
+            pass
+
+    with ThreadPoolExecutor() as apart, pytest.raises(BusyError):
+        apart.submit(asyncio.run, again()).result()
+    assert switched == []
 
 
 @pytest.fixture

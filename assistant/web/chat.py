@@ -79,10 +79,10 @@ class Talk:
         """Answer an earlier message anew: by another strategy or model, or in spite of its passages, as picked."""
         turn_id, model = tab.text("turn"), tab.text("model")
         choices = picked(tab, await asyncio.to_thread(self._choices, tab.user))
-        if model:
-            await asyncio.to_thread(self._switch, tab.user, model)
 
         def answering(stop: Event) -> Iterator[Turn]:
+            if model:
+                self._switch(tab.user, model)
             return self._chat.again(tab.user, tab.conversation, turn_id, choices, stop, model)
 
         run = await asyncio.to_thread(self._runs.start, tab.user, tab.conversation, answering, Place(turn_id))
