@@ -120,6 +120,7 @@ def test_what_work_takes_is_told_before_it_begins(view: View, settings: Settings
     assert "compared without the model" in html(work.plan(tab(task="changes", document=oats, other=tea)))
     for asked, reason in (
         ({"task": "compare", "document": oats, "other": oats}, "itself"),
+        ({"task": "compare", "document": oats}, "two documents"),
         ({"task": "table", "document": oats, "columns": " , "}, "columns"),
         ({"task": "dance", "document": oats}, "reload the page"),
         ({"task": "summary", "document": "none"}, "no document"),

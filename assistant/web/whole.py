@@ -76,7 +76,8 @@ class WholeWork:
         task = tab.text("task")
         if task not in get_args(WorkKind):
             raise LibraryError("This can't be done with documents any more; reload the page to see what can.")
-        names = [tab.text("document"), *([tab.text("other")] if task in {"compare", "changes"} else [])]
+        others = [tab.text("other")] if task in {"compare", "changes"} else []
+        names = [tab.text("document"), *filter(None, others)]  # the form has no second one where there is but one
         columns = [one for part in tab.text("columns").split(",") if (one := part.strip())] if task == "table" else []
         work = named_work(cast("WorkKind", task), names, columns, own_library(tab.user), self._settings)
         check(work)
