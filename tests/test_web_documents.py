@@ -116,7 +116,7 @@ def test_what_work_takes_is_told_before_it_begins(view: View, settings: Settings
     models = cast("Models", SimpleNamespace(running=None))
     work = WholeWork(view, cast("Talk", None), OwnDocuments(settings), models, settings)
     oats, tea = document("oats.txt", settings), document("tea.txt", settings)
-    assert "1 passage, 2 calls of the model" in html(work.plan(tab(task="summary", document=oats)))
+    assert "Summarise oats.txt: 1 passage, 2 calls of the model" in html(work.plan(tab(task="summary", document=oats)))
     assert "compared without the model" in html(work.plan(tab(task="changes", document=oats, other=tea)))
     for asked, reason in (
         ({"task": "compare", "document": oats, "other": oats}, "itself"),

@@ -21,6 +21,7 @@ from assistant.web.view import View
 from assistant.whole.documents import named_work, own_library, read_documents
 from assistant.whole.plan import check
 from assistant.whole.speed import told as cost_of
+from assistant.whole.work import title
 
 
 class WholeWork:
@@ -63,7 +64,7 @@ class WholeWork:
         running = self._models.running
         passages = read_documents(work, own_library(tab.user), self._settings)
         engine = running.engine if running else None
-        return self.show(tab.user, work, cost_of(work, passages, engine, self._settings))
+        return self.show(tab.user, work, f"{title(work)}: {cost_of(work, passages, engine, self._settings)}")
 
     async def work(self, tab: Tab) -> AsyncIterator[Updates]:
         """Begin the work; what comes out is a reply at the end of the conversation."""
