@@ -221,9 +221,10 @@ class Runs:
             return self._runs.get((user, conversation))
 
     def busy(self, user: str, conversation: str) -> bool:
-        """Whether something is being written in a conversation, or is about to be."""
+        """Whether something is being written in a conversation, or is about to be, by whichever process."""
         with self._lock:
-            return (user, conversation) in self._runs
+            here = (user, conversation) in self._runs
+        return here or bool(self._shared and self._shared.elsewhere(conversation))
 
     def stop(self, user: str, conversation: str) -> None:
         """Stop what is being written in a conversation; what there is of it is kept."""

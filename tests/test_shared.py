@@ -197,6 +197,15 @@ def test_two_workers_write_one_answer_in_a_conversation_and_two_for_a_user(
     assert two.start("ada", "c", waiting)
 
 
+def test_where_another_worker_writes_it_is_busy(runs: Callable[[str], Runs]) -> None:
+    one, two = runs("one"), runs("two")
+    one.start("ada", "c", waiting)
+    assert two.busy("ada", "c")
+    assert not two.busy("ada", "d")
+    one.close()
+    assert not two.busy("ada", "c")
+
+
 def test_what_is_temporary_is_told_nobody(runs: Callable[[str], Runs], engine: Engine) -> None:
     runs("one").start("ada", "temporary-c", waiting)
     with engine.connect() as connection:

@@ -137,6 +137,11 @@ class Leases:
         with self._engine.connect() as connection:
             return is_outdated(connection)
 
+    def elsewhere(self, conversation: str) -> bool:
+        """Whether another process answers here."""
+        with self._engine.connect() as connection:
+            return answered_by(connection, conversation) not in {"", self._process}
+
     def end(self, user: str, conversation: str) -> None:
         """Record that the answer is finished."""
         with self._engine.begin() as connection:
