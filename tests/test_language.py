@@ -126,6 +126,18 @@ def test_the_reply_is_translated_sentence_by_sentence_and_keeps_its_citations(pa
     ]
 
 
+def test_a_sentence_that_is_repeated_and_a_cited_row_of_a_table_are_translated(parts: Parts) -> None:
+    english, french = ("It is due.", "Yes.", "It is due.", "| rent | due |"), ("Dû.", "Oui.", "Dû.", "| loyer | dû |")
+    turn = replace(
+        Turn(RENT, english="How much is the rent?"),
+        answer=Answer("It is due. [1] Yes. It is due. [1]\n| rent | due [2] |"),
+        sentences=tuple(Sentence(text, "supported") for text in english),
+    )
+    turn = through(language.reply, turn, with_llm(parts, ScriptedLLM(list(french))))
+    assert turn.answer == Answer("Dû. [1] Oui. Dû. [1]\n| loyer | dû [2] |")
+    assert tuple(one.text for one in turn.sentences) == french
+
+
 def test_the_line_that_tells_of_no_source_stays(parts: Parts) -> None:
     turn = Turn(RENT, english="How much is the rent?", answer=unbacked("About 800 euros."))
     turn = through(language.reply, turn, with_llm(parts, ScriptedLLM(["Environ 800 euros."])))

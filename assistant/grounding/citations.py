@@ -30,11 +30,16 @@ def with_citations(turn: Turn, text: str, spans: Sequence[Span], findings: Seque
         here = _citations(finding, sentence, numbers) if finding else []
         citations.extend(here)
         result.append(_sentence(sentence, finding, here))
-        start, end = end, span.start + len(_LAST_BAR.sub("", sentence))
+        start, end = end, span.start + len(before_marker(sentence))
         markers = "".join(f" [{citation.n}]" for citation in here)
         pieces.append(text[start:end] + (_paragraph(markers) if BLOCK.match(sentence) else markers))
     answer = replace(turn.answer or Answer(""), text="".join(pieces) + text[end:])
     return replace(turn, answer=answer, sentences=tuple(result), citations=tuple(citations))
+
+
+def before_marker(sentence: str) -> str:
+    """What of a sentence stands before its markers: of a table's row all but the last bar."""
+    return _LAST_BAR.sub("", sentence)
 
 
 def _sentence(text: str, finding: Finding | None, cited: Sequence[Citation]) -> Sentence:

@@ -13,6 +13,7 @@ from functools import cache
 from threading import Event
 from typing import Any
 
+from assistant.grounding.citations import before_marker
 from assistant.judges.recent_results import RecentResults
 from assistant.prompting.budget import fit
 from assistant.protocols import Parts
@@ -79,7 +80,7 @@ def reply(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     translations = dict(zip(originals, _translated(originals, turn, parts, stop), strict=True))
     yield replace(
         turn,
-        answer=replace(answer, text=_with_translations(body, translations)),
+        answer=replace(answer, text=_with_translations(body, originals, translations)),
         sentences=tuple(replace(one, text=translations[one.text]) for one in turn.sentences),
         citations=tuple(replace(one, sentence=translations.get(one.sentence, one.sentence)) for one in turn.citations),
     )
@@ -133,9 +134,11 @@ def _translated(texts: list[str], turn: Turn, parts: Parts, stop: Event) -> list
     return [_finished(completion) or text for completion, text in zip(completions, texts, strict=True)]
 
 
-def _with_translations(body: str, translations: dict[str, str]) -> str:
+def _with_translations(body: str, originals: list[str], translations: dict[str, str]) -> str:
+    """The text with each sentence's translation in its place; the markers stay where they stand."""
     pieces, end = list[str](), 0
-    for original, translation in translations.items():
+    for sentence in originals:
+        original, translation = before_marker(sentence), before_marker(translations[sentence])
         start = body.find(original, end)
         if start >= 0:
             pieces += [body[end:start], translation]
