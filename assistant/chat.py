@@ -304,20 +304,20 @@ def _exchange(turn: Turn, answer: Answer) -> Exchange:
 def addressed(utterance: str, user: str, choices: Choices, before: str, settings: Settings) -> tuple[str, Choices]:
     """A message without the collection it begins with ("@recipes how long ..."), and the choices for that collection.
 
-    A message that names none keeps `before`, the collection of the message before it, "" for none.
+    A message that names none keeps `before`, the collection of the message before it, "" or "@all" for none.
 
     Raises:
         LibraryError: there is no such collection, or nothing follows its name.
     """
     named, rest = mentioned(utterance, user, settings)
-    return rest, within(choices, named or before, settings)
+    return rest, within(choices, named or ("" if before == MARK + ALL else before), settings)
 
 
 def within(choices: Choices, collection: str, settings: Settings) -> Choices:
     """The choices for this collection ("@recipes") or for everything ("@all"); unchanged for ""."""
     if collection == MARK + ALL:
         library = settings.library if choices.library.startswith(MARK) else choices.library
-        return replace(choices, library=library, collection="")
+        return replace(choices, library=library, collection=collection)
     return replace(choices, library=collection, collection=collection) if collection else choices
 
 

@@ -473,7 +473,7 @@ class Choices:
     `form` is "chat" (full sentences, cited) or "factoid" (a few words, for evaluation). `loops` is the X of
     Generate-Retrieve-Generate, its number of rounds. `below` says what happens if the relevance of all passages is
     below the threshold; "" leaves that to the settings. `collection` is such as "@recipes" if this message or an
-    earlier one named a collection; `library` is then the same.
+    earlier one named a collection; `library` is then the same. It is "@all" if this message named that.
     """
 
     strategy: str = "concat_pf"

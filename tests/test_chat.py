@@ -275,6 +275,11 @@ class TestCollections:
         *_, again = chat.again("me", self.conversation, turn.id, self.MENU, Event())
         assert {one.choices.library for one in (*turns, again)} == {"@food"}
 
+    def test_another_answer_to_a_message_to_all_is_from_everything(self, chat: Chat) -> None:
+        turn = self.ask(chat, "@all Which tea?", self.MENU)
+        *_, again = chat.again("me", self.conversation, turn.id, self.MENU, Event())
+        assert again.choices.library == "starter"
+
     def test_what_belongs_to_no_conversation_is_asked_in_the_same_way(self, chat: Chat) -> None:
         turn = self.once(chat, "And bread?", "Hi?", "@food What is a good diet?", "@gone And oats?")
         assert turn.choices.library == "@food"
