@@ -162,8 +162,9 @@ def test_html_without_scripts_and_menus(tmp_path):
     assert [(block.full_title, block.text) for block in read(file)] == [
         ("Page", "loose"),
         ("Page", "A bold word next & last."),
-        ("Page", "before after"),
+        ("Page", "before"),
         ("Page", "inside"),
+        ("Page", "after"),
         ("Page - Part", "Text"),
     ]
 

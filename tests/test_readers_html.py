@@ -56,8 +56,8 @@ def test_a_table_beside_a_menu_is_read_row_by_row(tmp_path):
     data = "<table><tr><th>Tea</th><td><p>5</p></td><td></td></tr><tr><td></td><td></td></tr></table>"
     assert texts(tmp_path, f"<table><tr><td>Home</td><td>{data}after</td></tr></table>") == [
         "Home",
-        "after",
         "Tea | 5 |",
+        "after",
     ]
 
 
@@ -69,6 +69,23 @@ def test_lists_and_headings_in_cells_are_read_as_such(tmp_path):
         ("Page", "two"),
         ("Page - Part", "Text."),
     ]
+
+
+@pytest.mark.parametrize(
+    ("markup", "expected"),
+    [
+        (
+            "<div><h2>Winter</h2>Closed.</div><div><h2>Summer</h2>Open <b>daily</b>.</div>",
+            [("Page - Winter", "Closed."), ("Page - Summer", "Open daily.")],
+        ),
+        ("<p>Intro<h2>A</h2>one<br><h2>B</h2>two", [("Page", "Intro"), ("Page - A", "one"), ("Page - B", "two")]),
+        ("<ul><li>one<ul><li>two</ul>three</ul>four", [("Page", text) for text in ("one", "two", "three", "four")]),
+        ("<table><tr><td>Tea<td><p>5</p>a cup</table>", [("Page", "Tea | 5 a cup")]),
+        ("<dl><dt>Oats<dd>A <p>good</p> cereal</dl>", [("Page", "Oats: A good cereal")]),
+    ],
+)
+def test_text_outside_a_tag_of_its_own_is_read_where_it_stands(tmp_path, markup, expected):
+    assert page(tmp_path, f"<title>Page</title>{markup}") == expected
 
 
 def test_rows_and_cells_that_never_close_are_read_once(tmp_path):

@@ -35,7 +35,7 @@ BATCH = 100
 READ, WHOLE = 9, 10
 UPLOAD = "upload:"
 # Counted up when readers or chunks give other passages of a document than before.
-READING = 3
+READING = 4
 Status = Literal["added", "replaced", "unchanged", "removed", "skipped"]
 
 

@@ -135,7 +135,8 @@ class _Cell:
 class _Tag:
     """An open or closed tag that is a piece: its own text, without that of the pieces inside, which come by themselves.
 
-    `row` is the one that it is, or is in; `cell` the one that it is in, or is.
+    `row` is the one that it is, or is in; `cell` the one that it is in, or is. Text that goes on behind a piece inside
+    is a piece without a name, as long as no other begins.
     """
 
     name: str
@@ -188,6 +189,7 @@ class _Page:
         self._unread -= name in UNREAD
         piece = self._open.pop()
         if piece:
+            self._pause()
             self._finish(piece)
 
     def data(self, text: str) -> None:
@@ -196,6 +198,8 @@ class _Page:
             self._named.append(text)
         if self._unread or not self._around:
             return
+        if self._around[-1] is not self._tags[-1] and not text.isspace():
+            self._go_on()
         self._around[-1].parts.append(text)
         if cell := self._cell():
             cell.parts.append(text)
@@ -259,8 +263,18 @@ class _Page:
         table.first, table.rows = table.first or row, table.rows + 1
         return row
 
+    def _go_on(self) -> None:
+        tag = _Tag("", self._around[-1].row, self._cell(), None)
+        self._tags.append(tag)
+        self._around.append(tag)
+
+    def _pause(self) -> None:
+        if self._around and not self._around[-1].name:
+            self._finish(self._around[-1])
+
     def _begin(self, name: str) -> _Tag:
         self.data(" ")
+        self._pause()
         row, cell, around = (self._around[-1].row, self._cell(), self._cell()) if self._around else (None, None, None)
         if name == "tr":
             row, cell = self._row(), None
