@@ -88,6 +88,25 @@ def test_percent_is_read_as_shown_and_a_formula_that_was_never_calculated_is_not
 
 
 @pytest.mark.parametrize(
+    ("value", "shown_as", "text"),
+    [
+        (1, "0%", "100%"),
+        (2, "0.0 %", "200%"),
+        (12.5, '0.0"%"', "12.5%"),
+        (12.5, r"0.0\%", "12.5%"),
+        (0.25, "[Red]0%", "25%"),
+        (True, "0%", "True"),
+    ],
+)
+def test_a_number_is_a_share_where_its_format_makes_it_one(tmp_path, value, shown_as, text):
+    book = openpyxl.Workbook()
+    book.active.append([value])
+    book.active["A1"].number_format = shown_as
+    book.save(tmp_path / "a.xlsx")
+    assert [block.text for block in read(tmp_path / "a.xlsx")] == [text]
+
+
+@pytest.mark.parametrize(
     ("text", "rows"),
     [
         ("item,price\nOats,12\n\nTea,\n", [("row 2", "item: Oats; price: 12"), ("row 4", "item: Tea")]),

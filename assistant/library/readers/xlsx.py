@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time
@@ -26,6 +27,8 @@ ROWS_MOST, COLUMNS_MOST, CELLS_MOST = 1_048_576, 16_384, 5_000_000
 _TOO_MANY = "it has too many rows or columns, some of them far out; take out what is not needed"
 # How a cell begins, and how many bytes are looked through at once.
 _CELLS, _PIECE = (b"<c ", b"<c>"), 1 << 20
+# What a number's format shows as it stands, or says of colours and conditions.
+_AS_IT_STANDS = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]')
 
 
 def read(path: Path) -> Iterator[Block]:
@@ -80,6 +83,8 @@ def _text(cell: Any) -> str:
         value = value.date()
     if isinstance(value, date | time):
         return str(value)
-    if isinstance(value, float):
-        return f"{100 * value:.10g}%" if "%" in str(cell.number_format) else f"{value:.15g}"
-    return str(value)
+    shown_as = str(cell.number_format)
+    if "%" in shown_as and isinstance(value, int | float) and not isinstance(value, bool):
+        is_share = "%" in _AS_IT_STANDS.sub("", shown_as)
+        return f"{100 * value if is_share else value:.10g}%"
+    return f"{value:.15g}" if isinstance(value, float) else str(value)
