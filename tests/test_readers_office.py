@@ -184,6 +184,42 @@ def test_an_email_in_an_unknown_character_set_is_read_all_the_same(tmp_path):
     assert read(tmp_path / "a.eml")[-1].text == "Oats."
 
 
+def test_an_email_whose_plain_text_is_empty_is_read_in_html(tmp_path):
+    message = EmailMessage()
+    message["From"] = "ann@example.org"
+    message.set_content("\n")
+    message.add_alternative("<p>The oats are in.</p>", subtype="html")
+    (tmp_path / "a.eml").write_bytes(bytes(message))
+    assert [text for _, _, text in said(tmp_path / "a.eml")] == ["From: ann@example.org", "The oats are in."]
+
+
+def test_an_emails_text_goes_on_behind_what_stands_in_its_middle(tmp_path):
+    message = EmailMessage()
+    message["From"] = "ann@example.org"
+    message.set_content("See the bill.")
+    message.add_alternative("<p>See the bill.</p>", subtype="html")
+    message.add_attachment(b"%PDF", maintype="application", subtype="pdf", disposition="inline", filename="bill.pdf")
+    message.add_attachment("It is for oats.", disposition="inline")
+    message.add_attachment("<p>Paid in May.</p>", subtype="html", disposition="inline")
+    message.add_attachment("Not this.", disposition="inline", filename="more.txt")
+    message.add_attachment("Nor this.", subtype="html", filename="more.html")
+    (tmp_path / "a.eml").write_bytes(bytes(message))
+    assert [text for _, _, text in said(tmp_path / "a.eml")] == [
+        "From: ann@example.org",
+        "See the bill.",
+        "It is for oats.",
+        "Paid in May.",
+        "Attachments, which were not read: bill.pdf, more.txt, more.html",
+    ]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252"])
+def test_an_emails_headers_that_are_not_encoded_are_read(tmp_path, encoding):
+    mail = "From: Åse <ase@example.org>\nSubject: Grüße\n\nOats.\n"
+    (tmp_path / "a.eml").write_bytes(mail.encode(encoding))
+    assert said(tmp_path / "a.eml")[0] == ("Grüße", "", "From: Åse <ase@example.org>; Subject: Grüße")
+
+
 def test_an_ebook_in_reading_order(tmp_path):
     chapters = {"two.xhtml": "<h1>Two</h1><p>Second.</p>", "one.xhtml": "<h1>One</h1><p>First &amp; best.</p>"}
     file = epub(tmp_path / "a.epub", chapters, order=["one.xhtml", "gone.xhtml", "two.xhtml"], title="On oats")

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from email import policy
 from email.errors import HeaderParseError
 from email.header import decode_header, make_header
 from email.message import EmailMessage, MIMEPart
 from email.parser import BytesParser
+from itertools import chain, islice
 from pathlib import Path
 
 from assistant.errors import LibraryError
 from assistant.library.readers import html
-from assistant.library.readers.shared.text import paragraphs, tidy, title_line, title_of
+from assistant.library.readers.shared.text import WESTERN, paragraphs, tidy, title_line, title_of
 from assistant.text.chunks import Block
 
 SUFFIXES = (".eml",)
@@ -46,11 +47,12 @@ def read(path: Path) -> Iterator[Block]:
         raise LibraryError("it is not an e-mail that can be read")
     title = title_line(headers.get("Subject", "")) or title_of(path)
     yield Block("; ".join(f"{name}: {headers[name]}" for name in SHOWN if headers.get(name)), title)
-    yield from _body(message, title)
-    names = [name for part in message.iter_attachments() if (name := tidy(part.get_filename() or ""))]
-    if names:
-        more = f" and {len(names) - ATTACHMENTS_MOST} more" if len(names) > ATTACHMENTS_MOST else ""
-        yield Block(f"Attachments, which were not read: {', '.join(names[:ATTACHMENTS_MOST])}{more}", title)
+    attached = {part: name for part in message.iter_attachments() if (name := tidy(part.get_filename() or ""))}
+    yield from _body(message, title, attached)
+    if attached:
+        more = f" and {len(attached) - ATTACHMENTS_MOST} more" if len(attached) > ATTACHMENTS_MOST else ""
+        names = ", ".join(islice(attached.values(), ATTACHMENTS_MOST))
+        yield Block(f"Attachments, which were not read: {names}{more}", title)
 
 
 def _headers(message: EmailMessage) -> dict[str, str]:
@@ -58,8 +60,17 @@ def _headers(message: EmailMessage) -> dict[str, str]:
     found = dict[str, str]()
     for name, value in message.raw_items():
         if (key := name.title()) in SHOWN and key not in found:
-            found[key] = tidy(_decoded(str(value)[:HEADER_CHARS]))
+            found[key] = tidy(_decoded(_unencoded(str(value))[:HEADER_CHARS]))
     return found
+
+
+def _unencoded(value: str) -> str:
+    """A header with its bytes beyond ASCII, which no e-mail should have, as the letters that they mean."""
+    data = value.encode("utf-8", "surrogateescape")
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data.decode(WESTERN, "replace")
 
 
 def _decoded(value: str) -> str:
@@ -69,15 +80,19 @@ def _decoded(value: str) -> str:
         return value
 
 
-def _body(message: EmailMessage, title: str) -> Iterator[Block]:
-    part = message.get_body(("plain", "html"))
-    if part is None:
-        return
-    text = _text(part)
-    if part.get_content_subtype() == "html":
-        yield from html.blocks(text, title)
-    else:
-        yield from (Block(paragraph, title) for paragraph in paragraphs(text))
+def _body(part: MIMEPart, title: str, attached: Container[MIMEPart]) -> list[Block]:
+    """What a part says; of alternatives, the first that says anything."""
+    if part.is_attachment() or part in attached:
+        return []
+    match part.get_content_type().split("/"):
+        case "text", "plain":
+            return [Block(paragraph, title) for paragraph in paragraphs(_text(part))]
+        case "text", "html":
+            return list(html.blocks(_text(part), title))
+        case "multipart", kind:
+            said = filter(None, (_body(inner, title, attached) for inner in part.iter_parts()))
+            return list(chain.from_iterable(islice(said, 1) if kind == "alternative" else said))
+    return []
 
 
 def _text(part: MIMEPart) -> str:
