@@ -12,6 +12,8 @@ import docx
 import openpyxl
 import pptx
 import pytest
+from docx.oxml import parse_xml
+from docx.oxml.ns import nsdecls
 from pptx.util import Inches
 from pypdf import PdfWriter
 
@@ -242,6 +244,48 @@ def test_a_word_tables_first_row_names_the_columns(tmp_path):
         cell.text = text
     document.save(str(tmp_path / "a.docx"))
     assert [block.text for block in read(tmp_path / "a.docx")] == ["Item: Oats; Price: 12"]
+
+
+def control(content: str, about: str = "") -> str:
+    return f"<w:sdt><w:sdtPr>{about}</w:sdtPr><w:sdtContent>{content}</w:sdtContent></w:sdt>"
+
+
+def run(text: str) -> str:
+    return f'<w:r><w:t xml:space="preserve">{text}</w:t></w:r>'
+
+
+def word(path: Path, body: str) -> Path:
+    document = docx.Document()
+    for child in parse_xml(f"<w:body {nsdecls('w')}>{body}</w:body>"):
+        document.element.body.append(child)
+    document.save(str(path))
+    return path
+
+
+def test_what_stands_in_content_controls_and_was_inserted_with_tracking_is_read(tmp_path):
+    line = "<w:p>{}</w:p>".format
+    cell = "<w:tc>{}</w:tc>".format
+    row = f"<w:tr>{cell(line(run('Tea')))}{control(cell(control(line(run('5')))))}</w:tr>"
+    tracked = f"<w:ins>{run('was ')}</w:ins><w:del><w:r><w:delText>never </w:delText></w:r></w:del>"
+    body = [
+        line(run("Oats ") + tracked + control(run("sold ")) + f"<w:smartTag>{run('in May')}</w:smartTag>"),
+        control(line(run("Kept dry.")) + control(line(run("And cool.")))),
+        control(f"<w:tbl>{control(row)}</w:tbl>"),
+        line(run("The end.")),
+    ]
+    texts = [text for _, _, text in said(word(tmp_path / "a.docx", "".join(body)))]
+    assert texts == ["Oats was sold in May", "Kept dry.", "And cool.", "Tea | 5", "The end."]
+
+
+def test_tables_of_contents_and_hints_at_what_to_fill_in_are_no_text_of_a_word_document(tmp_path):
+    line = "<w:p>{}</w:p>".format
+    gallery = '<w:docPartObj><w:docPartGallery w:val="{}"/></w:docPartObj>'.format
+    body = [
+        control(line(run("Our oats")), gallery("Cover Pages")),
+        control(line(run("Prices 3")), gallery("Table of Contents")),
+        line(run("Sold to: ") + control(run("Click here to enter text."), "<w:showingPlcHdr/>")),
+    ]
+    assert [text for _, _, text in said(word(tmp_path / "a.docx", "".join(body)))] == ["Our oats", "Sold to:"]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from zipfile import BadZipFile
 
@@ -12,6 +13,8 @@ from docx.opc.exceptions import PackageNotFoundError
 from docx.oxml.ns import qn
 from docx.oxml.table import CT_Row, CT_Tbl, CT_Tc
 from docx.oxml.text.paragraph import CT_P
+from docx.oxml.text.run import CT_R
+from docx.oxml.xmlchemy import BaseOxmlElement
 
 from assistant.errors import LibraryError
 from assistant.library.readers.shared.archive import check_archive
@@ -24,6 +27,12 @@ RECORDS = False
 COLUMNS_MOST = 1000
 ITEMS_MOST = 300_000
 LEVELS = "123456789"
+# What may stand around text, paragraphs, rows and cells: links, content controls, insertions that are tracked.
+_WRAPPERS = frozenset(
+    map(qn, "w:hyperlink w:fldSimple w:smartTag w:customXml w:sdt w:sdtContent w:ins w:moveTo".split())
+)
+_HINT = f"{qn('w:sdtPr')}/{qn('w:showingPlcHdr')}"
+_GALLERY = "/".join(map(qn, ("w:sdtPr", "w:docPartObj", "w:docPartGallery")))
 
 
 def read(path: Path) -> Iterator[Block]:
@@ -48,11 +57,11 @@ def _open(path: Path) -> Document:
 
 def _pieces(document: Document) -> Iterator[Piece]:
     level = _levels(document)
-    for number, item in enumerate(document.element.body.iterchildren(), 1):
+    for number, item in enumerate(_within(document.element.body), 1):
         if number > ITEMS_MOST:
             raise LibraryError(f"it has more than {ITEMS_MOST:,} paragraphs; split it up")
         if isinstance(item, CT_P):
-            yield Piece(tidy(item.text), level(item))
+            yield Piece(tidy(_line(item)), level(item))
         elif isinstance(item, CT_Tbl):
             yield from map(Piece, _rows(item))
 
@@ -77,22 +86,24 @@ def _rows(table: CT_Tbl) -> Iterator[str]:
     """
     above: dict[int, str] = {}
     names: list[str] = []
-    last = len(table.tr_lst) - 1
-    for number, row in enumerate(table.tr_lst):
+    rows = [row for row in _within(table) if isinstance(row, CT_Row)]
+    for number, row in enumerate(rows):
         said: dict[int, str] = {}
         column = 0
-        for cell in row.tc_lst:
+        in_row = [cell for cell in _within(row) if isinstance(cell, CT_Tc)]
+        for cell in in_row:
             goes_on = cell.vMerge == "continue" and column in above
             said[column] = title_line(above[column]) if goes_on else tidy(_text(cell))
             column += min(cell.grid_span, COLUMNS_MOST)
         cells = list(said.values())
-        if number == 0 < last and _is_head(row, cells):
+        if number == 0 < len(rows) - 1 and _is_head(row, cells):
             names = column_names(cells)
         else:
             yield named_line(names if len(names) == len(cells) else (), cells)
         above = said
-        for inner in (inner for cell in row.tc_lst for inner in cell.tbl_lst):
-            yield from _rows(inner)
+        for inner in chain.from_iterable(map(_within, in_row)):
+            if isinstance(inner, CT_Tbl):
+                yield from _rows(inner)
 
 
 def _is_head(row: CT_Row, cells: list[str]) -> bool:
@@ -103,4 +114,23 @@ def _is_head(row: CT_Row, cells: list[str]) -> bool:
 
 def _text(cell: CT_Tc) -> str:
     """What a cell says: its paragraphs."""
-    return "\n".join(paragraph.text for paragraph in cell.p_lst)
+    return "\n".join(_line(paragraph) for paragraph in _within(cell) if isinstance(paragraph, CT_P))
+
+
+def _line(paragraph: CT_P) -> str:
+    return "".join(run.text for run in _within(paragraph) if isinstance(run, CT_R))
+
+
+def _within(element: BaseOxmlElement) -> Iterator[BaseOxmlElement]:
+    """The elements in one, and those in what is wrapped around some of them."""
+    for inner in element.iterchildren():
+        if inner.tag not in _WRAPPERS:
+            yield inner
+        elif _is_said(inner):
+            yield from _within(inner)
+
+
+def _is_said(wrapper: BaseOxmlElement) -> bool:
+    """Whether it holds neither a hint at what to fill in nor a table of contents, which says headings once more."""
+    gallery = wrapper.find(_GALLERY)
+    return wrapper.find(_HINT) is None and (gallery is None or gallery.get(qn("w:val")) != "Table of Contents")
