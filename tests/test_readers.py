@@ -152,6 +152,21 @@ def test_markdown_by_headings(tmp_path):
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("---\n# Title\n\nFirst.\n\n---\n\nSecond.\n", ["First.", "Second."]),
+        ("---\n---\n# Title\n\nFirst.\n\n---\n\nSecond.\n", ["First.", "Second."]),
+        ("---\nFirst.\n\n---\n\nSecond.\n", ["First.", "Second."]),
+        ("---\n# made by hand\n\ntags: x\nmore:\n  - y\n---\n# Title\n\nFirst.\n", ["First."]),
+        ("---\ndate: x\n---\nFirst.\n\n---\n\nSecond.\n", ["First.", "Second."]),
+    ],
+)
+def test_front_matter_alone_is_no_text_of_a_markdown_file(tmp_path, text, expected):
+    (tmp_path / "a.md").write_text(text)
+    assert [block.text for block in read(tmp_path / "a.md")] == expected
+
+
 def test_html_without_scripts_and_menus(tmp_path):
     file = tmp_path / "a.html"
     file.write_text(

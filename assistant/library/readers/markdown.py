@@ -14,7 +14,13 @@ from assistant.text.chunks import Block
 
 SUFFIXES = (".md", ".markdown")
 RECORDS = False
-_FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
+# Nothing, or lines that begin with a key, between two rules; any other text there is the document's.
+_FRONT_MATTER = re.compile(
+    r"""\A---\n
+    (?: (?:[ \t]*\n)* | (?:[ \t]*(?:\#.*)?\n)* [\w"'][\w "'.-]{0,40}:(?:[ ].*)?\n (?:(?!---\n).*\n)* )
+    ---\n""",
+    re.VERBOSE,
+)
 
 
 def read(path: Path) -> Iterator[Block]:
