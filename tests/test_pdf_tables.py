@@ -82,8 +82,9 @@ def prose(x: float, *starts: str) -> list[Placed]:
         [one for one in cells(PRICES) if one[0] != LEFT[1]],
         cells([["1", f"Oats {'. ' * 12}", "3"], ["2", f"Tea {'. ' * 12}", "5"], ["3", f"Salt {'. ' * 12}", "9"]]),
         cells(PRICES[:2]),
+        [(20 + 28 * n + across, 700 - 20 * n, "x") for n in range(10) for across in (0, 280)],
     ],
-    ids=["columns of text", "two columns", "contents", "two rows"],
+    ids=["columns of text", "two columns", "contents", "two rows", "labels of a figure"],
 )
 def test_what_is_no_table_stays_text(tmp_path: Path, texts: list[Placed]) -> None:
     path = drawn(tmp_path / "a.pdf", *texts)

@@ -7,6 +7,7 @@ two columns is taken for text beside text, and what has dots before its page num
 from __future__ import annotations
 
 import ctypes
+import logging
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -18,6 +19,7 @@ from pypdfium2 import PdfTextPage, raw
 
 from assistant.text.sentences import words
 
+_LOG = logging.getLogger(__name__)
 PAGE_CHARS_MOST = 50_000
 COLUMNS_LEAST, ROWS_LEAST = 3, 3
 # In heights of a line: white space between cells, between the rows of a table, and between the lines of one cell.
@@ -47,7 +49,11 @@ _Line = list[_Cell]
 
 def tables_of(page: PdfTextPage) -> list[Rows]:
     """The tables of a page as rows of cells; of a table all rows have as many, empty ones included."""
-    return list(_tables(_lines(page)))
+    try:
+        return list(_tables(_lines(page)))
+    except ValueError:  # the page is read as text
+        _LOG.exception("looking for the tables of a page failed")
+        return []
 
 
 def place_of_table(rows: Rows, lines: Sequence[str]) -> range:
@@ -121,7 +127,7 @@ def _height(cell: _Cell) -> float:
 def _tables(lines: Sequence[_Line]) -> Iterator[Rows]:
     for run in _runs(lines):
         columns = _columns([line for line in run if len(line) > 1])
-        for block in _blocks(run, columns):
+        for block in _blocks(run, columns) if columns else ():  # the labels of a figure stand in none
             rows = _rows(block, columns)
             if _is_table(rows):
                 yield rows
