@@ -15,6 +15,7 @@ from assistant.library.index import add_documents, list_documents
 from assistant.library.reading import read_apart
 from assistant.library.scans import Line, is_by_ocr, is_installed, paragraphs
 from assistant.settings import Settings
+from assistant.types import Passage
 from tests.test_readers import make_pdf
 
 ROOT = Path(__file__).parents[1]
@@ -101,6 +102,12 @@ def test_a_figure_on_a_page_of_text_is_no_scan(tmp_path: Path) -> None:
     assert scans.pictures(mixed(tmp_path / "a.pdf"), {1}) == [2]
     assert scans.pictures(tmp_path / "a.pdf", {1, 2}) == []
     assert scans.pictures(tmp_path / "a.txt", ()) == []
+
+
+@pytest.mark.parametrize(("read", "expected"), [("sst", False), ("tts", False), ("ss", True), ("", False)])
+def test_a_document_is_read_by_ocr_where_none_of_it_is_text(read: str, expected: bool) -> None:
+    sources = {"s": "a.pdf, page 1, read by OCR", "t": "a.pdf, page 2"}
+    assert is_by_ocr([Passage("d#1", "a", "Oats.", source=sources[one]) for one in read]) is expected
 
 
 @pytest.mark.skipif(not is_installed(), reason="OCR is an extra: pip install -r requirements-ocr.txt")

@@ -60,8 +60,8 @@ def is_installed() -> bool:
 
 
 def is_by_ocr(passages: Sequence[Passage]) -> bool:
-    """Whether passages of one document were made of what OCR read."""
-    return bool(passages) and passages[0].source.endswith(BY_OCR)
+    """Whether all passages of a document were made of what OCR read."""
+    return bool(passages) and all(passage.source.endswith(BY_OCR) for passage in passages)
 
 
 def pictures(path: Path, texts: Collection[int]) -> list[int]:
