@@ -86,6 +86,13 @@ def test_the_reason_is_told(tmp_path: Path, name: str, reason: str, monkeypatch:
         read_apart(made(tmp_path, name), "d", name, Event())
 
 
+def test_what_is_read_apart_arrives_where_no_signal_counts_seconds(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.delattr("signal.SIGXCPU")  # as on Windows
+    (tmp_path / "a.txt").write_text("Oats.")
+    [passage] = read_apart(tmp_path / "a.txt", "d", "a.txt", Event()).passages
+    assert passage.text == "Oats."
+
+
 def test_what_is_read_apart_is_what_is_read_here(tmp_path: Path) -> None:
     for name, text in {
         "a.html": "<h1>Oats</h1><p>Oats are a cereal. \ud83c\udf3e</p><p>é".encode("utf-16", "surrogatepass").decode(

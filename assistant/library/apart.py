@@ -146,7 +146,7 @@ def _exchange(process: subprocess.Popen[bytes], asked: bytes, lines: SimpleQueue
 
 
 def _understood(said: bytes, code: int) -> dict[str, Any]:
-    if code == -getattr(signal, "SIGXCPU", 0) or (code == -signal.SIGKILL and not said):
+    if _is_signal(code, "SIGXCPU") or (_is_signal(code, "SIGKILL") and not said):
         raise LibraryError(_TOO_LONG)
     try:
         answer: dict[str, Any] = json.loads(said)
@@ -155,3 +155,8 @@ def _understood(said: bytes, code: int) -> dict[str, Any]:
     if "error" in answer:
         raise LibraryError(answer["error"])
     return answer
+
+
+def _is_signal(code: int, name: str) -> bool:
+    """Whether a process ended by this signal, if the system has it: Windows has neither of these."""
+    return hasattr(signal, name) and code == -getattr(signal, name)
