@@ -414,6 +414,15 @@ def test_what_cant_be_backed_up_is_told(data: Path, tmp_path: Path, run) -> None
     assert not (tmp_path / "a.zip").exists()
 
 
+@pytest.mark.parametrize("text", [b"{", b"[]", b'{"servers": ["x"]}', b"\xff"])
+def test_a_damaged_file_of_models_is_named(data: Path, tmp_path: Path, run, text: bytes) -> None:
+    (data / "models.json").write_bytes(text)
+    (tmp_path / "to").mkdir()
+    said = run("backup", tmp_path / "to" / "a.zip", "--data-dir", data, status=2)
+    assert "models.json is damaged, so that no backup was written; mend it, or move it away" in said
+    assert not list((tmp_path / "to").iterdir())
+
+
 @pytest.mark.usefixtures("elsewhere")
 def test_a_database_of_a_server_has_a_program_of_its_own(data: Path, tmp_path: Path, run) -> None:
     assert "such as pg_dump, and copy the folder" in run("backup", tmp_path / "a.zip", "--data-dir", data, status=2)

@@ -150,10 +150,13 @@ def _add_models(writer: ArchiveWriter, file: Path, keys: bool) -> None:
     """What was added and chosen on the page, its keys only where they are wanted."""
     if not file.exists():
         return
-    kept = json.loads(_read(file))
-    if not keys:
-        for server in kept.get("servers", ()):
+    text = _read(file)
+    try:
+        kept = json.loads(text)
+        for server in kept.get("servers", ()) if not keys else ():
             server["key"] = ""
+    except (ValueError, AttributeError, TypeError) as error:
+        raise BackupError(f"{file} is damaged, so that no backup was written; mend it, or move it away.") from error
     writer.add(MODELS, BytesIO(json.dumps(kept, indent=2).encode()))
 
 
