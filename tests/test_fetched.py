@@ -29,6 +29,13 @@ class _Answers(BaseHTTPRequestHandler):
         answer = {
             "/page": (200, "text/html; charset=utf-8", PAGE.encode()),
             "/text": (200, "text/plain", b"Oats are a cereal."),
+            "/cyrillic": (200, "text/plain; charset=windows-1251", "Овсянка полезна.".encode("cp1251")),
+            "/wrong": (200, "text/html; charset=windows-1251", "<p>Овсянка полезна.</p>".encode()),
+            "/unknown": (
+                200,
+                "text/html; charset=none",
+                '<meta charset="koi8-r"><p>Овсянка полезна.</p>'.encode("koi8-r"),
+            ),
             "/zip": (200, "application/zip", b"PK"),
             "/large": (200, "text/plain", b"x" * 5000),
             "/gone": (404, "text/html", b"gone"),
@@ -38,6 +45,7 @@ class _Answers(BaseHTTPRequestHandler):
             "/round": "/round",
             "/inside": "http://10.0.0.1/page",
             "/file": "file:///etc/passwd",
+            "/nowhere": "//a.org:abc/",
         }
         if self.path in leads:
             self.send_response(302)
@@ -103,6 +111,13 @@ def test_a_page_is_fetched_and_read_without_its_menus(site, tmp_path):
     assert not any("Buy now" in block.text for block in blocks)
 
 
+@pytest.mark.parametrize("path", ["/cyrillic", "/wrong", "/unknown"])
+def test_the_encoding_that_a_server_tells_counts_where_it_can_be_right(site, tmp_path, path):
+    page = fetched(site + path, here)
+    (tmp_path / page.file).write_bytes(page.content)
+    assert [block.text for block in read(tmp_path / page.file)] == ["Овсянка полезна."]
+
+
 def test_a_page_without_an_article_is_read_as_it_is(tmp_path):
     (tmp_path / "a.web.html").write_text("<title>T</title><p>Oats are a cereal.</p>")
     assert [block.text for block in read(tmp_path / "a.web.html")] == ["Oats are a cereal."]
@@ -137,6 +152,7 @@ def test_a_name_is_resolved_once_and_that_address_is_asked(site, monkeypatch):
         ("/gone", r"doesn't give that page out \(404\)"),
         ("/round", "without end"),
         ("/file", "http:// or https://"),
+        ("/nowhere", "leads to something that is no web address"),
         ("/large", "larger than"),
     ],
 )

@@ -18,6 +18,8 @@ from time import monotonic
 import httpx2
 
 from assistant.errors import LibraryError
+from assistant.library.readers.html import declared
+from assistant.library.readers.shared.text import WESTERN
 
 Address = IPv4Address | IPv6Address
 ADDRESS_CHARS = 2000
@@ -132,7 +134,19 @@ def _content(answer: httpx2.Response, end: float) -> bytes:
             raise LibraryError(f"It is larger than {BYTES_MOST // 1_000_000} MB; download it and add a part of it.")
         if monotonic() > end:
             raise LibraryError("It took too long to arrive; try again later, or download it and add the file.")
-    return b"".join(parts)
+    return _in_utf8(b"".join(parts), answer.headers.get("Content-Type", ""))
+
+
+def _in_utf8(content: bytes, kind: str) -> bytes:
+    """Content in the encoding that only its server tells, with a mark by which a file of it is read as UTF-8."""
+    encoding = declared(kind.encode("ascii", "replace"))
+    if encoding == WESTERN or not kind.startswith("text/"):
+        return content
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return content.decode(encoding, "replace").encode("utf-8-sig")
+    return content  # it is in UTF-8 already, whatever is told
 
 
 def _file(url: httpx2.URL, answer: httpx2.Response) -> str:
@@ -148,6 +162,8 @@ def _told(address: str) -> Iterator[None]:
     """What goes wrong on the way, as a sentence for a person."""
     try:
         yield
+    except httpx2.InvalidURL as error:
+        raise LibraryError(f"{_short(address)} leads to something that is no web address.") from error
     except httpx2.TimeoutException as error:
         raise LibraryError(f"{_short(address)} took too long to answer; try again later.") from error
     except httpx2.HTTPError as error:
