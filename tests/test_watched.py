@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields
 from pathlib import Path
 from time import monotonic, sleep
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -120,6 +121,23 @@ def test_a_file_that_changes_while_it_is_read_is_told_and_the_rest_is_added(sett
         "skipped",
         "it changed while it was read; add it again when it is finished",
     )
+
+
+def test_what_comes_while_the_folder_is_read_for_the_first_time_is_not_missed(settings, folder, monkeypatch):
+    from assistant.library import index
+
+    read = index.read_apart
+
+    def reading(path: Path, *rest: Any) -> Content:
+        if path.name == "key.txt":
+            (folder / "car.txt").write_text("The car is old.")
+            sleep(0.5)
+        return read(path, *rest)
+
+    monkeypatch.setattr(index, "read_apart", reading)
+    watching = Watch(folder, "docs", settings)
+    until(lambda: latest(settings).get("docs/car.txt") == ("added", ""))
+    watching.close()
 
 
 def test_a_damaged_list_of_happenings_is_read_as_far_as_it_can_be(settings):

@@ -145,7 +145,7 @@ class Watch:
 
     def _follow(self) -> None:
         """Follow the folder until it is gone."""
-        again = not self._bring()
+        again = True  # the first time once changes are heard of, so that none is missed meanwhile
         milliseconds = int(1000 * PATIENCE)
         # told of every change, and every so often of none
         for changes in watch(
