@@ -40,7 +40,7 @@ class OwnDocuments:
             for passage in self._retriever.search(query, k)
         ]
         nearest = {one.id: replace(one, own=True) for one in self._documents.search(query, min(self._least, k))}
-        others = [passage.id for passage in found if passage.id not in nearest][: k - len(nearest)]
+        others = frozenset([passage.id for passage in found if passage.id not in nearest][: k - len(nearest)])
         kept = [passage for passage in found if passage.id in nearest or passage.id in others]
         present = {passage.id for passage in kept}
         return [*kept, *(passage for passage in nearest.values() if passage.id not in present)]
