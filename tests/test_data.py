@@ -169,7 +169,7 @@ def test_offers_speak_of_the_user_and_many_messages_have_none():
         assert offer.endswith(".")
 
 
-@pytest.mark.parametrize("name", ["scenarios", "languages"])
+@pytest.mark.parametrize("name", ["scenarios", "scenarios_asked", "scenarios_asked_fresh", "languages"])
 def test_scenarios_can_be_played(name: str):
     assert len(read_scenarios(DATA / f"{name}.jsonl")) == len(read(name))
 
