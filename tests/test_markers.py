@@ -36,3 +36,9 @@ def test_an_interval_is_no_marker_where_there_are_fewer_passages() -> None:
     text = "Lentils cook in [10, 20] minutes [2]."
     assert read(text, most=3).text == "Lentils cook in [10, 20] minutes."
     assert read("Vitamin a [1], food[1].").text == "Vitamin a, food."
+
+
+def test_a_number_in_a_block_between_tildes_is_left_alone() -> None:
+    text = "So:\n\n~~~\nprint(a, [1])\n~~~\n"
+    assert read(text).text == text
+    assert read(text).hints == ()

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from assistant.grounding.claims import BLOCK
 from assistant.grounding.support import Finding
+from assistant.text.markers import BLOCK
 from assistant.text.sentences import quote
 from assistant.types import Answer, Citation, Sentence, Span, Turn
 

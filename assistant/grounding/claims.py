@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from assistant.text.markers import BLOCK, INLINE
 from assistant.text.sentences import sentences
 from assistant.types import Span
 
-# A block of code, from fence to fence.
-BLOCK = re.compile(r"^[ \t]*(`{3,}|~{3,}).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
-_CODE = re.compile(r"`[^`\n]+`")  # within a line
 # The most words of a bare phrase; scripts without spaces between words have about two characters a word.
 _PHRASE = 2
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
@@ -27,7 +25,7 @@ def segments(text: str) -> list[Span]:
 
 
 def _sentences(text: str) -> list[Span]:
-    code = [match.span() for match in _CODE.finditer(text)]
+    code = [match.span() for match in INLINE.finditer(text)]
     found = list[Span]()
     for span in sentences(text):
         goes_on = any(start < span.start < end for start, end in code)

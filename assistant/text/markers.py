@@ -9,7 +9,9 @@ from dataclasses import dataclass
 _MARKER = re.compile(
     r"[ \t]*(?<!\b[a-z])[\[【［]\^?([1-9]\d?(?:\s*[,;、–-]\s*\^?[1-9]\d?)*)(?:†[^\]】］\n]*)?[\]】］]+"
 )
-_CODE = re.compile(r"```.*?(?:```|$)|`[^`\n]*`", re.DOTALL)
+# A block of code, from fence to fence, and code within a line.
+BLOCK = re.compile(r"^[ \t]*(`{3,}|~{3,}).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
+INLINE = re.compile(r"`[^`\n]*`")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +27,7 @@ def read(text: str, most: int = 99) -> Marked:
 
     So is what names several numbers and one beyond `most`, as an interval does ("the range [10, 20]").
     """
-    code = [match.span() for match in _CODE.finditer(text)]
+    code = [match.span() for pattern in (BLOCK, INLINE) for match in pattern.finditer(text)]
     plain, hints, last = "", [], 0
     for match in _MARKER.finditer(text):
         listed = _listed(match.group(1))
