@@ -238,6 +238,15 @@ def test_the_us_is_named_in_full(parts: Parts, said: str, question: str) -> None
     assert (turn.question, turn.rewritten) == (question, question != said)
 
 
+@pytest.mark.parametrize(
+    ("rewrite", "kept"), [("What should I eat more of?", False), ("As a vegetarian, what should I eat more of?", True)]
+)
+def test_a_first_message_is_only_rewritten_to_add_something(parts: Parts, rewrite: str, kept: bool) -> None:
+    said = "The doctor says my iron is low. What should I eat more of?"
+    turn = asked(scripted(parts, rewrite, DRAFT, "Lentils."), Turn(said, known=(VEGETARIAN,)))
+    assert turn.question == (rewrite if kept else said)
+
+
 def test_a_rewrite_that_was_cut_off_is_not_used(parts: Parts) -> None:
     said = "What should I cook tonight? I only have rice, eggs and spinach, and no more than half an hour."
     cut = OutOfRoom(["What should I cook tonight? I only have rice, eggs and", DRAFT, "Lentils are rich in protein."])

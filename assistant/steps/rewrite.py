@@ -112,8 +112,11 @@ def _usable(parts: Parts, messages: Messages, options: Options, stop: Event, utt
     # a rewrite that ran out of tokens is cut off at its end
     too_long = completion.finish == "length" or len(written) > max(_LONGEST * said, said + 160)
     answers = "?" in utterance and "?" not in written
+    # what refers to facts is put in words that the message lacks; a first message without such loses some at best
+    only_shortens = not turn.history and coverage(written, utterance) == 1
     goes_on = any(opener in written and opener not in turn.said for opener in _OPENERS)
-    return "" if too_long or answers or goes_on or _was_said(written, turn) or _is_unrelated(written, turn) else written
+    wrong = too_long or answers or only_shortens or goes_on or _was_said(written, turn) or _is_unrelated(written, turn)
+    return "" if wrong else written
 
 
 def _continues(utterance: str, turn: Turn) -> bool:
