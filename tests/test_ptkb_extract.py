@@ -66,6 +66,8 @@ def test_statements_are_found_and_said_plainly(message: str, said: list[str]) ->
         ("My sister wrote: “My legs hurt.” What does it mean?", []),
         ("If my flight leaves on Monday, when do I have to pack?", []),
         ("The earth is round.", []),
+        ("how long before moving out do I have to give notice in alder street", []),
+        ("rent plus extras, what am I paying a month", []),
         (" ".join(["Our walls are damp."] * 7), []),
     ],
 )
