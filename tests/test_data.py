@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from assistant.evaluation.scenarios import read_scenarios
+from assistant.evaluation.support import read_pairs
 from assistant.prompting.render import FOLDER
 
 DATA = Path(__file__).parent / "data"
@@ -169,9 +170,27 @@ def test_offers_speak_of_the_user_and_many_messages_have_none():
         assert offer.endswith(".")
 
 
-@pytest.mark.parametrize("name", ["scenarios", "scenarios_asked", "scenarios_asked_fresh", "languages"])
+SCENARIOS = (
+    "scenarios",
+    "scenarios_asked",
+    "scenarios_asked_fresh",
+    "scenarios_sums",
+    "scenarios_sums_fresh",
+    "languages",
+)
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
 def test_scenarios_can_be_played(name: str):
     assert len(read_scenarios(DATA / f"{name}.jsonl")) == len(read(name))
+
+
+def test_everyday_questions_and_replies_are_about_documents_that_are_there():
+    contents = {row["id"]: row["contents"] for row in read("everyday_documents")}
+    questions = read("everyday_questions")
+    assert all(answer in contents[row["gold"][0]] for row in questions for answer in row["answers"])
+    assert all(bool(row["answers"]) != row.get("unanswerable", False) for row in questions)
+    assert {pair.evidence for pair in read_pairs(DATA / "support_everyday.jsonl.gz")} == set(contents.values())
 
 
 def test_each_question_in_another_language_stands_beside_its_own_in_english():
