@@ -30,6 +30,7 @@ LONGEST = 200
 _PASTED = 6
 # Of sentences that open so, the patterns know what states something: "But I mean the other one" doesn't.
 _I_FIRST = _compiled(r"^(?:[\w']+[,:!.]? ){0,2}I\b")
+# Many type a question without its mark.
 _ASKS = _compiled(rf"(?:^|[,.;:]\s+){_any('asks')}\b")
 _SELF = _compiled(r"\b(?:I|me|my|mine|myself|we|us|our|ours)\b")
 _QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|`[^`]*`|(?<!\w)'[^']+'(?!\w)")
@@ -145,9 +146,8 @@ def _as_sentence(text: str) -> str:
 
 
 def _may_state(sentence: str) -> bool:
-    speaks_of_its_writer = _SELF.search(sentence) and not _I_FIRST.match(sentence) and not sentence.endswith("?")
-    # many type a question without its mark
-    speaks_of_its_writer = speaks_of_its_writer and not _ASKS.search(sentence)
+    asks = sentence.endswith("?") or _ASKS.search(sentence)
+    speaks_of_its_writer = _SELF.search(sentence) and not _I_FIRST.match(sentence) and not asks
     is_real = not _UNREAL.search(sentence) and not _NO_FACT.search(sentence) and not _TALK.match(sentence)
     return bool(speaks_of_its_writer) and len(sentence) <= LONGEST and is_real
 
