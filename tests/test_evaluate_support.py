@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from assistant.__main__ import app
 from assistant.commands import evaluate
 from assistant.errors import DataError
+from assistant.evaluation.looked_at import known, remarked
 from assistant.evaluation.support import Pair, measure, read_pairs
 from tests.scripted import WORDS, ScriptedLLM
 from tests.test_evaluation_data import lines
@@ -21,6 +22,14 @@ OLD = {"id": "a", "sentence": "It is.", "title": "Oslo", "passage": "It is.", "s
 
 def pairs(*labels: str) -> list[Pair]:
     return [Pair.model_validate({**PAIR, "label": label}) for label in labels]
+
+
+def test_a_pair_is_not_taken_for_a_question_of_another_set_by_its_place() -> None:
+    of_scifact = next(id_ for id_ in known() if id_.isdigit())
+    _, each = measure(pairs(*["supported"] * 1500), lambda some: [0.9] * len(some), 0.5, lambda n: None)
+    assert of_scifact in {row["id"] for row in each}
+    assert remarked({}, (row["id"] for row in each)) == {}
+    assert "remarks" in remarked({}, [of_scifact])
 
 
 def test_both_formats_are_read(tmp_path: Path) -> None:

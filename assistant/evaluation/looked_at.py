@@ -83,10 +83,13 @@ def known(root: Path = ROOT) -> frozenset[str]:
 
 
 def remarked(summary: Summary, ids: Iterable[str]) -> Summary:
-    """The summary with a remark on how many of these questions were looked at before, if any."""
+    """The summary with a remark on how many of these questions were looked at before, if any.
+
+    Rows that are numbered from 1 on have no ids of questions, though some set may use such numbers.
+    """
     several = set(ids)
     count = len(several & known())
-    if not count:
+    if not count or several == {str(n) for n in range(1, len(several) + 1)}:
         return summary
     says = f"of {len(several)} questions that were looked at while this was made ({LIST.as_posix()})"
     return {**summary, "remarks": {**summary.get("remarks", {}), says: count}}
