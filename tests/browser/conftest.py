@@ -147,6 +147,8 @@ def forget(context: BrowserContext) -> None:
     context.clear_cookies()
     for page in context.pages:
         if page.url != EMPTY:
+            page.route("**", lambda route: route.fulfill(body=""))  # its own scripts may load it again at any moment
+            page.goto(page.url.partition("#")[0])
             page.evaluate("localStorage.clear(); sessionStorage.clear()")
     for page in context.pages[1:]:
         page.close()
