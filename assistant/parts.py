@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, TypeVar
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from assistant.library.vectors import DenseShelves
     from assistant.llm.embedder import SentenceEmbedder
     from assistant.llm.known_models import KnownModel
-    from assistant.retrieve.dense import Encoder
+    from assistant.retrieve.encoder_pieces import Encoder
 
 _LOG = logging.getLogger(__name__)
 # Seconds that a question, and a changed choice, wait for vectors that are nearly made, as of a document just added.
@@ -316,15 +316,17 @@ class Loader:
         from assistant.library.collections import chosen  # noqa: PLC0415 - starts the JVM
         from assistant.library.passages import document_of  # noqa: PLC0415
         from assistant.library.shelves import open_library, own_library, shelf_names  # noqa: PLC0415
-        from assistant.retrieve.own_documents import CANDIDATES, DocumentFilter, OwnDocuments  # noqa: PLC0415
+        from assistant.retrieve.own_documents import DocumentFilter, OwnDocuments  # noqa: PLC0415
 
         own, documents = own_library(user), chosen(choices.library, user, self.settings)
         library = own if documents else choices.library
         remote = self._remote_shelves if self.settings.retrieve.opensearch.address else None
         shelves = _Shelves(self.settings, library, user, self._dense_shelves, remote, patience)
-        retriever = retrievers.named(choices.retriever).opened(shelves)
+        opened = retrievers.named(choices.retriever).opened
+        retriever = opened(shelves)
         if own in shelf_names(library, user, self.settings):
-            retriever = OwnDocuments(retriever, open_library(own, self.settings), CANDIDATES)
+            alone = opened(replace(shelves, library=own))
+            retriever = OwnDocuments(retriever, open_library(own, self.settings), alone)
         return DocumentFilter(retriever, documents, document_of) if documents else retriever
 
     def _dense_shelves(self) -> DenseShelves:

@@ -179,7 +179,8 @@ class RetrieveSettings(Section):
         50_000,
         ge=0,
         description="passages of a library up to which hybrid has its vectors made by itself, in the background (some "
-        "90 a second on two cores); a larger one is searched by words alone until dense has been chosen",
+        "90 a second on two cores, 40 of documents of your own); a larger one is searched by words alone until dense "
+        "has been chosen",
     )
     encoder: str = Field(
         "",

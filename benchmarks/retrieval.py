@@ -46,8 +46,8 @@ from assistant.library.writer import writing
 from assistant.protocols import Progress, Retriever, silent
 from assistant.retrieve import jvm
 from assistant.retrieve.bm25 import Bm25, searchable
-from assistant.retrieve.dense import EXACT, Dense, Encoder, build_dense, read_manifest
-from assistant.retrieve.encoder_pieces import cut, pieces_of
+from assistant.retrieve.dense import EXACT, Dense, build_dense, read_manifest
+from assistant.retrieve.encoder_pieces import Encoder, cut, pieces_of
 from assistant.retrieve.retrievers.hybrid import Hybrid
 from assistant.settings import Settings
 from assistant.types import Passage

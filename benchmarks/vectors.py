@@ -19,9 +19,9 @@ from assistant.llm.catalogue import Catalogue
 from assistant.llm.model_folders import name_of
 from assistant.parts import load_encoder
 from assistant.protocols import Progress, silent
-from assistant.retrieve.dense import TRAINED_ON, Encoder, inverted
+from assistant.retrieve.dense import TRAINED_ON, inverted
 from assistant.retrieve.encoded import Store, key_of
-from assistant.retrieve.encoder_pieces import pieces_of
+from assistant.retrieve.encoder_pieces import Encoder, pieces_of
 from assistant.settings import EmbedderSettings, Settings
 from assistant.types import Passage
 

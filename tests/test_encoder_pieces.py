@@ -1,6 +1,7 @@
 import pytest
 
-from assistant.retrieve.encoder_pieces import cut, pieces_of
+from assistant.retrieve.encoded import key_of
+from assistant.retrieve.encoder_pieces import BySentences, cut, encoded_queries, pieces_of, texts_of
 from assistant.text.chunks import count_words
 from assistant.types import Passage
 
@@ -40,3 +41,30 @@ def test_pieces_fit_the_window_as_the_usual_encoder_counts_it(text, embedder):
     pieces = pieces_of(Passage("a", "A title", text), embedder.window, embedder.count)
     assert len(pieces) > 1
     assert max(embedder.count(piece) for piece in pieces) <= embedder.window
+
+
+LEASE = Passage("a", "Lease", "The rent is due on the third. Dogs need a written consent.")
+
+
+def test_by_sentences_a_passage_has_a_text_for_each_of_them_besides_the_whole(embedder):
+    whole = "Lease\nThe rent is due on the third. Dogs need a written consent."
+    assert texts_of(LEASE, embedder) == [whole]
+    singly = ["The rent is due on the third.", "Dogs need a written consent."]
+    assert texts_of(LEASE, BySentences(embedder)) == [whole, *singly]
+    assert texts_of(LEASE, BySentences(embedder), {key_of(whole)}) == [whole, *singly]
+
+
+def test_what_is_one_sentence_is_encoded_once(embedder):
+    assert texts_of(Passage("a", "Rent", "It is due."), BySentences(embedder)) == ["Rent\nIt is due."]
+
+
+def test_a_sentence_longer_than_the_window_is_cut(embedder):
+    long = Passage("a", "", f"Short. {'word ' * 600}end.")
+    assert all(embedder.count(text) <= embedder.window for text in texts_of(long, BySentences(embedder)))
+
+
+def test_by_sentences_has_a_name_of_its_own_and_the_same_vectors(embedder):
+    by_sentences = BySentences(embedder)
+    assert by_sentences.name != embedder.name
+    assert (by_sentences.encode(["Dogs?"]) == embedder.encode(["Dogs?"])).all()
+    assert (encoded_queries(by_sentences, ["Dogs?"]) == encoded_queries(embedder, ["Dogs?"])).all()

@@ -12,7 +12,8 @@ from assistant.errors import ModelError
 from assistant.llm.embedder import SentenceEmbedder
 from assistant.parts import load_encoder
 from assistant.retrieve import encoders
-from assistant.retrieve.dense import Dense, Encoder, build_dense
+from assistant.retrieve.dense import Dense, build_dense
+from assistant.retrieve.encoder_pieces import Encoder
 from assistant.retrieve.encoders import MOST_TOKENS, Contriever, Dpr, SentenceBert, open_encoder
 from assistant.settings import RetrieveSettings, Settings
 from assistant.types import Passage

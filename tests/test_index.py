@@ -331,12 +331,11 @@ def test_the_nearest_own_passages_are_found_however_many_others_share_the_word(s
     add_documents(own_library("ann"), [tmp_path / "stew.txt", tmp_path / "lamp.txt"], settings, uploaded=True)
     searched, own = open_shelves("docs", "ann", settings), open_library(own_library("ann"), settings)
     assert "stew.txt" not in [one.source for one in OwnDocuments(searched, own).search("salt", 5)]
-    found = OwnDocuments(searched, own, least=4).search("salt", 5)
-    assert [(one.source, one.own) for one in found][-1] == ("stew.txt", True)
+    found = OwnDocuments(searched, own, own).search("salt", 5)
+    assert [(one.source, one.own) for one in found][1] == ("stew.txt", True)
     assert len(found) == len({one.id for one in found}) == 5
-    assert [one.own for one in found[:-1]] == [False] * 4
-    # one that is found by itself keeps its rank
-    assert OwnDocuments(searched, own, least=4).search("stew salt", 5)[0].source == "stew.txt"
+    assert [one.own for one in found] == [False, True, False, False, False]
+    assert OwnDocuments(searched, own, own).search("stew salt", 5)[0].source == "stew.txt"
 
 
 def test_nobody_sees_anothers_own_library(settings, tmp_path):

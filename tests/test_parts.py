@@ -89,6 +89,16 @@ def test_own_documents_are_encoded_when_they_change(load: Callable[..., Loader],
 
 
 @pytest.mark.lucene
+def test_an_own_passage_is_found_by_one_of_its_sentences(load: Callable[..., Loader], settings: Settings) -> None:
+    loader = load()
+    loader.wait()
+    told = [Passage("whole", "", "The parrot talks. Rent is due early. Bins go out late. Keys are kept downstairs.")]
+    told += [Passage(f"other {n}", "", f"The parrot sings song {n} loudly.") for n in range(3)]
+    library_of(settings, own_library("ann"), told)
+    assert found(loader, "dense", "the parrot talks", "ann")[0].id == "whole"
+
+
+@pytest.mark.lucene
 @pytest.mark.parametrize("retriever", ["bm25", "dense", "hybrid"])
 def test_own_documents_are_told_from_the_library(
     load: Callable[..., Loader], settings: Settings, retriever: RetrieverName

@@ -74,6 +74,7 @@ from assistant.library.vectors import dense_retriever
 from assistant.parts import load_embedder, load_encoder
 from assistant.protocols import Estimator, Parts, Retriever, SupportJudge, silent
 from assistant.retrieve import retrievers
+from assistant.retrieve.encoder_pieces import BySentences
 from assistant.settings import RetrieveSettings, Settings
 from assistant.steps.intent import library_answers
 
@@ -168,16 +169,20 @@ def evaluate_ranking(
     stop_words: Annotated[
         bool, Option("--without-stop-words", help="Leave common words out of what is searched for.")
     ] = False,
+    by_sentences: Annotated[
+        bool, Option("--by-sentences", help="Encode the passages' sentences, too, as those of people's own documents.")
+    ] = False,
     jobs: Jobs = 1,
     options: RunOptions,
 ) -> None:
     """Compare ways to find passages by nDCG, success, recall, reciprocal rank and average precision."""
     knobs = options.load_settings(retrieve={"retriever": retriever})
-    experiment = replace(experiment, retriever=_retriever_label(knobs) + (", without stop words" if stop_words else ""))
+    unusual = (", without stop words" if stop_words else "") + (", by sentences" if by_sentences else "")
+    experiment = replace(experiment, retriever=_retriever_label(knobs) + unusual)
     task = ranking.Ranking(experiment, ranking.prepare(experiment), model_of(knobs))
 
     def finder() -> Finder:
-        found = _retriever(knobs, experiment.corpus)
+        found = _retriever(knobs, experiment.corpus, by_sentences)
         found = ranking.WithoutStopWords(found) if stop_words else found
         loaded = cache(lambda: batched(with_models(knobs, found), jobs))
         return Finder(knobs, found, loaded, experiment.rounds, experiment.iterations)
@@ -584,15 +589,15 @@ def _asking(knobs: Settings, corpus: Path) -> Parts:
     return with_models(knobs, _retriever(knobs, corpus))
 
 
-def _retriever(knobs: Settings, corpus: Path) -> Retriever:
-    return retrievers.named(knobs.retrieve.retriever).opened(_Indexes(knobs, corpus))
+def _retriever(knobs: Settings, corpus: Path, by_sentences: bool = False) -> Retriever:
+    return retrievers.named(knobs.retrieve.retriever).opened(_Indexes(knobs, corpus, by_sentences))
 
 
 class _Indexes:
     """The `retrievers.Indexes` of a corpus, which are made with a progress bar if they are missing."""
 
-    def __init__(self, settings: Settings, corpus: Path) -> None:
-        self.settings, self._corpus = settings, corpus
+    def __init__(self, settings: Settings, corpus: Path, by_sentences: bool) -> None:
+        self.settings, self._corpus, self._by_sentences = settings, corpus, by_sentences
         self._words = indexed(corpus, settings)
 
     def words(self) -> Retriever:
@@ -600,9 +605,10 @@ class _Indexes:
 
     def meaning(self) -> Retriever:
         name = f"corpus-{corpus_folder(self._corpus, self.settings).name}"
-        encoder = with_bar("Encoder", load_encoder, self.settings)
+        loaded = with_bar("Encoder", load_encoder, self.settings)
+        encoder = BySentences(loaded) if self._by_sentences else loaded
         meaning = with_bar("Vectors", dense_retriever, name, self._words, self.settings, encoder)
-        if meaning.cut:
+        if meaning.cut and not self._by_sentences:
             count = f"{meaning.cut:,} of {len(meaning):,} passages"
             talk.print(f"Longer than the encoder reads at once, so searched by their pieces: {count}.")
         return meaning

@@ -9,9 +9,10 @@ from threading import Lock
 
 from assistant.library.making import MadeShelves
 from assistant.library.shelves import FOREVER, library_folder, locked, open_library
+from assistant.library.vectors import encoder_of
 from assistant.protocols import Embedder, Progress, Retriever
 from assistant.retrieve.bm25 import read_manifest
-from assistant.retrieve.opensearch import Cluster, Meaning, Words
+from assistant.retrieve.opensearch import Cluster, Index, Meaning, Words
 from assistant.settings import Settings
 
 
@@ -44,18 +45,21 @@ class RemoteShelves(MadeShelves):
             for name in names:
                 with locked(self._settings.data_dir / "opensearch" / name, FOREVER):
                     library = open_library(name, self._settings)
-                    index = self._cluster.index(name, self._encoder)
+                    index = self._index(name)
                     index.bring(library.passages(), len(library), mark_of(name, self._settings), progress)
 
     def opened(self, names: Sequence[str]) -> Retriever | None:
         """The libraries, if all of them are there as they are here."""
         if self._load and not self._encoder:
             return None
-        indexes = [self._cluster.index(name, self._encoder) for name in names]
+        indexes = [self._index(name) for name in names]
         wanted = {index.name: mark_of(name, self._settings) for index, name in zip(indexes, names, strict=True)}
         if self._cluster.marks(indexes) != wanted:
             return None
         return Meaning(self._cluster, indexes, self._encoder) if self._encoder else Words(self._cluster, indexes)
+
+    def _index(self, name: str) -> Index:
+        return self._cluster.index(name, self._encoder and encoder_of(name, self._encoder))
 
 
 def mark_of(name: str, settings: Settings) -> str:

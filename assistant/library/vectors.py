@@ -14,10 +14,11 @@ from sqlalchemy import Engine
 
 from assistant.errors import DamagedIndexError, LibraryError
 from assistant.library.making import MadeShelves
-from assistant.library.shelves import FOREVER, locked, open_library, pgvector_module
+from assistant.library.shelves import FOREVER, OWN, locked, open_library, pgvector_module
 from assistant.protocols import Embedder, Progress, Retriever
 from assistant.retrieve.bm25 import Bm25
 from assistant.retrieve.dense import Dense, forget_index, read_manifest, update_dense
+from assistant.retrieve.encoder_pieces import BySentences
 from assistant.settings import Settings
 from assistant.store.database import connect, is_postgres
 from assistant.types import Passage
@@ -62,6 +63,11 @@ def _brought_up(folder: Path, library: Bm25, embedder: Embedder, progress: Progr
         return Dense(folder, embedder, library.get)
 
 
+def encoder_of(name: str, encoder: Embedder) -> Embedder:
+    """What encodes a library: people's own documents are found by their sentences, too."""
+    return BySentences(encoder) if name.startswith(OWN) else encoder
+
+
 class Vectors(Protocol):
     """Where the vectors of libraries are kept."""
 
@@ -93,13 +99,14 @@ class _Files:
         self._settings, self._encoder = settings, encoder
 
     def is_made(self, name: str, library: Bm25) -> bool:
-        return _is_built(_folder(name, self._settings, self._encoder), library.state)
+        return _is_built(_folder(name, self._settings, encoder_of(name, self._encoder)), library.state)
 
     def make(self, name: str, library: Bm25, progress: Progress) -> None:
-        dense_retriever(name, library, self._settings, self._encoder, progress)
+        dense_retriever(name, library, self._settings, encoder_of(name, self._encoder), progress)
 
     def open(self, name: str, library: Bm25) -> Retriever:
-        return Dense(_folder(name, self._settings, self._encoder), self._encoder, library.get)
+        encoder = encoder_of(name, self._encoder)
+        return Dense(_folder(name, self._settings, encoder), encoder, library.get)
 
 
 class _Rows:
@@ -118,7 +125,7 @@ class _Rows:
     def open(self, name: str, library: Bm25) -> PostgresDense:
         from assistant.retrieve.pgvector import PostgresDense  # noqa: PLC0415
 
-        return PostgresDense(self._engine, name, self._encoder, library.get)
+        return PostgresDense(self._engine, name, encoder_of(name, self._encoder), library.get)
 
 
 def vectors_of(settings: Settings, encoder: Embedder) -> Vectors:

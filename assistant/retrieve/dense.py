@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +30,7 @@ from numpy.typing import NDArray
 from assistant.errors import DamagedIndexError, LibraryError, disk_errors_as
 from assistant.protocols import Embedder, Progress
 from assistant.retrieve.encoded import Store, key_of, onto_disk, put
-from assistant.retrieve.encoder_pieces import WINDOW_WORDS, pieces_of
-from assistant.text.chunks import count_words
+from assistant.retrieve.encoder_pieces import encoded_queries, texts_of
 from assistant.types import Passage
 
 _LOG = logging.getLogger(__name__)
@@ -45,27 +44,6 @@ TRAINED_ON = 64
 MANIFEST = "manifest.json"
 _AGAIN = "remove the folder to have it made again"
 INDEX, ROWS, KEYS = ".faiss", ".json", ".keys"
-
-
-@runtime_checkable
-class Encoder(Embedder, Protocol):
-    """An `Embedder` that knows what it is for. Passages beyond its window are encoded in pieces; the best one counts.
-
-    Its vectors may have any length.
-    """
-
-    @property
-    def window(self) -> int:
-        """How many tokens of a text it reads, its own marks included."""
-        ...
-
-    def count(self, text: str) -> int:
-        """Tokens of a text, its own marks included."""
-        ...
-
-    def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Shape (len(texts), dimension), in the space of the passages that `encode` encodes."""
-        ...
 
 
 class Segment(Protocol):
@@ -164,7 +142,7 @@ class Dense:
         """At most `k` passages, best first; the score is the inner product. A passage that is gone is left out."""
         if k <= 0 or not query.strip() or not self._manifest.rows:
             return []
-        best = list(self._best(_query(self._embedder, query), k).items())[:k]
+        best = list(self._best(encoded_queries(self._embedder, [query]), k).items())[:k]
         passages = ((self._passage(one), score) for one, score in best)
         return [replace(passage, score=score) for passage, score in passages if passage]
 
@@ -325,13 +303,8 @@ def rows_of(
 ) -> tuple[Rows, dict[str, str]]:
     """The rows of an index of these passages, each with its number; and the texts by key. `known` has a vector of."""
     rows, texts = Rows(), dict[str, str]()
-    window, count = WINDOW_WORDS, count_words
-    if isinstance(embedder, Encoder):
-        window, count = embedder.window, embedder.count
     for number, passage in passages:
-        whole = [f"{passage.full_title}\n{passage.text}"]
-        # what was encoded whole before needs no counting, which takes a tenth as long as encoding does
-        for text in whole if key_of(whole[0]) in known else pieces_of(passage, window, count):
+        for text in texts_of(passage, embedder, known):
             rows.ids.append(passage.id)
             rows.numbers.append(number)
             rows.keys.append(key_of(text))
@@ -459,8 +432,3 @@ def _leaving_out(part: Part, index: Any) -> Any:
     if isinstance(index, faiss.IndexIVF):
         return faiss.SearchParametersIVF(sel=chosen, nprobe=PROBES)
     return faiss.SearchParameters(sel=chosen)
-
-
-def _query(embedder: Embedder, query: str) -> NDArray[np.float32]:
-    """Shape (1, dimension)."""
-    return embedder.encode_queries([query]) if isinstance(embedder, Encoder) else embedder.encode([query])

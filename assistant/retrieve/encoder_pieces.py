@@ -1,9 +1,19 @@
-"""Cuts passages into pieces that fit an encoder's window, beyond which it silently ignores text."""
+"""The texts that stand for a passage in dense retrieval, each with a vector of its own, of which the best counts.
+
+They are pieces that fit the encoder's window, beyond which it silently ignores text; by `BySentences` the passage's
+sentences as well.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container, Sequence
+from typing import Protocol, runtime_checkable
 
+import numpy as np
+from numpy.typing import NDArray
+
+from assistant.protocols import Embedder
+from assistant.retrieve.encoded import key_of
 from assistant.text.chunks import count_words
 from assistant.text.sentences import quote, sentences
 from assistant.types import Passage
@@ -12,6 +22,69 @@ from assistant.types import Passage
 WINDOW_WORDS = 160
 # Gives the length of a text in the unit of the window.
 Count = Callable[[str], int]
+
+
+@runtime_checkable
+class Encoder(Embedder, Protocol):
+    """An `Embedder` that knows what it is for. Passages beyond its window are encoded in pieces; the best one counts.
+
+    Its vectors may have any length.
+    """
+
+    @property
+    def window(self) -> int:
+        """How many tokens of a text it reads, its own marks included."""
+        ...
+
+    def count(self, text: str) -> int:
+        """Tokens of a text, its own marks included."""
+        ...
+
+    def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Shape (len(texts), dimension), in the space of the passages that `encode` encodes."""
+        ...
+
+
+class BySentences:
+    """An `Encoder` by which a passage is found by each of its sentences as well as whole.
+
+    A lease or a manual says much in few words, and its vector is hardly near to a question about one of them
+    (docs/results/documents.md). The name is its own, since what it indexes has other vectors.
+    """
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.name = f"{embedder.name} by sentences"
+        self.window, self.count = _limits(embedder)
+        self._embedder = embedder
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Shape (len(texts), dimension)."""
+        return self._embedder.encode(texts)
+
+    def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Shape (len(texts), dimension)."""
+        return encoded_queries(self._embedder, texts)
+
+
+def encoded_queries(embedder: Embedder, queries: Sequence[str]) -> NDArray[np.float32]:
+    """Shape (len(queries), dimension), in the space of the passages."""
+    return embedder.encode_queries(queries) if isinstance(embedder, Encoder) else embedder.encode(queries)
+
+
+def texts_of(passage: Passage, embedder: Embedder, known: Container[str] = ()) -> list[str]:
+    """The texts to encode for a passage. `known` are the keys of texts that were encoded before."""
+    window, count = _limits(embedder)
+    whole = f"{passage.full_title}\n{passage.text}"
+    # what was encoded whole before needs no counting, which takes a tenth as long as encoding does
+    texts = [whole] if key_of(whole) in known else pieces_of(passage, window, count)
+    spans = sentences(passage.text) if isinstance(embedder, BySentences) else []
+    if len(spans) < 2:
+        return texts
+    return [*texts, *(piece for span in spans for piece in cut(quote(passage.text, span), window, count))]
+
+
+def _limits(embedder: Embedder) -> tuple[int, Count]:
+    return (embedder.window, embedder.count) if isinstance(embedder, Encoder) else (WINDOW_WORDS, count_words)
 
 
 def pieces_of(passage: Passage, window: int, count: Count = count_words) -> list[str]:

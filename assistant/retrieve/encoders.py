@@ -21,7 +21,7 @@ from assistant.errors import ModelError
 from assistant.llm.embedder import SentenceEmbedder
 from assistant.llm.model_folders import name_of
 from assistant.llm.processor import has_bf16, sees_gpu
-from assistant.retrieve.dense import Encoder
+from assistant.retrieve.encoder_pieces import Encoder
 
 CONTRIEVER, CONTEXTS, QUESTIONS = "Contriever", "DPRContextEncoder", "DPRQuestionEncoder"
 # Larger windows are not filled: of a longer text one vector says little.

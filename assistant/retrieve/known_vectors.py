@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from assistant.errors import DataError, disk_errors_as
 from assistant.protocols import Progress
-from assistant.retrieve.dense import Encoder
 from assistant.retrieve.encoded import BATCH, key_of
+from assistant.retrieve.encoder_pieces import Encoder
 
 _LOG = logging.getLogger(__name__)
 SHIPPED = Path(__file__).with_name("shipped")

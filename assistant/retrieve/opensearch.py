@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from assistant.errors import LibraryError, disk_errors_as
 from assistant.protocols import Embedder, Progress
 from assistant.retrieve.bm25 import passage_of, raw, searchable
-from assistant.retrieve.encoder_pieces import WINDOW_WORDS, pieces_of
+from assistant.retrieve.encoder_pieces import encoded_queries, texts_of
 from assistant.settings import OpenSearchSettings, RetrieveSettings
 from assistant.types import Passage
 
@@ -226,7 +226,7 @@ class Index:
         """What each document has besides its passage: its vectors, where there is an encoder."""
         if self.encoder is None:
             return [{} for _ in documents]
-        texts = [_pieces(one.passage, self.encoder) for one in documents]
+        texts = [texts_of(one.passage, self.encoder) for one in documents]
         vectors = iter(self.encoder.encode([text for some in texts for text in some]).tolist())
         return [{"pieces": [{"vector": next(vectors)} for _ in some]} for some in texts]
 
@@ -266,7 +266,7 @@ class Meaning:
         text = searchable(query)
         if not text or k <= 0:
             return []
-        nearest = {"pieces.vector": {"vector": self._encoder.encode([text])[0].tolist(), "k": k}}
+        nearest = {"pieces.vector": {"vector": encoded_queries(self._encoder, [text])[0].tolist(), "k": k}}
         body = {"size": k, "query": {"nested": {"path": "pieces", "score_mode": "max", "query": {"knn": nearest}}}}
         # OpenSearch tells (1 + cosine) / 2
         return [passage_of(hit["_source"], 2 * hit["_score"] - 1) for hit in self._cluster.search(self._indexes, body)]
@@ -288,14 +288,6 @@ def _document(passage: Passage) -> _Document:
 
 def _hash(text: str) -> str:
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-
-
-def _pieces(passage: Passage, encoder: Embedder) -> list[str]:
-    from assistant.retrieve.dense import Encoder  # noqa: PLC0415 - FAISS
-
-    if isinstance(encoder, Encoder):
-        return pieces_of(passage, encoder.window, encoder.count)
-    return pieces_of(passage, WINDOW_WORDS)
 
 
 def _words(settings: RetrieveSettings) -> dict[str, Any]:

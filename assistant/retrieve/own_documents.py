@@ -1,4 +1,4 @@
-"""A person's own documents among the passages of another retriever: marked, the nearest always there, or alone."""
+"""A person's own documents among the passages of another retriever: marked and ranked with the others, or alone."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from assistant.protocols import Retriever
+from assistant.retrieve.fusion import fuse
 from assistant.types import Passage
 
 if TYPE_CHECKING:
     from assistant.retrieve.bm25 import Bm25  # starts the JVM
 
-# How many own passages are among the candidates of every turn: of 276 questions on own documents beside the starter
-# library the passage was among 20 candidates for 265 without them, for 272 with four (docs/results/documents.md).
-CANDIDATES = 4
+# How many own passages take part in every turn, those that a search of the own documents alone finds first.
+CANDIDATES = 8
 # How many times more passages are searched for at first than are wanted.
 AHEAD = 4
 
@@ -22,12 +22,13 @@ AHEAD = 4
 class OwnDocuments:
     """A `Retriever` that marks, among the passages of another, those of the person's own documents as `own`.
 
-    The `least` own passages that are nearest to the query are always among those found, the last ones if need be: a
-    library of thousands of passages has many that share a common word with the question, and would hide them.
+    A library of thousands of passages has many that share words with a question, and would hide the few of one's own.
+    So the ranking of these alone is fused with that of all (docs/results/documents.md).
     """
 
-    def __init__(self, retriever: Retriever, documents: Bm25, least: int = 0) -> None:
-        self._retriever, self._documents, self._least = retriever, documents, least
+    def __init__(self, retriever: Retriever, documents: Bm25, alone: Retriever | None = None) -> None:
+        """`documents` tell what is the person's own, and `alone` searches just these; without it, nothing is added."""
+        self._retriever, self._documents, self._alone = retriever, documents, alone
 
     def search(self, query: str, k: int) -> list[Passage]:
         """At most `k` passages, best first.
@@ -39,11 +40,10 @@ class OwnDocuments:
             replace(passage, own=self._documents.get(passage.id) is not None)
             for passage in self._retriever.search(query, k)
         ]
-        nearest = {one.id: replace(one, own=True) for one in self._documents.search(query, min(self._least, k))}
-        others = frozenset([passage.id for passage in found if passage.id not in nearest][: k - len(nearest)])
-        kept = [passage for passage in found if passage.id in nearest or passage.id in others]
-        present = {passage.id for passage in kept}
-        return [*kept, *(passage for passage in nearest.values() if passage.id not in present)]
+        if self._alone is None:
+            return found
+        own = [replace(passage, own=True) for passage in self._alone.search(query, min(CANDIDATES, k))]
+        return fuse({"all": found, "own": own}, k)
 
 
 class DocumentFilter:

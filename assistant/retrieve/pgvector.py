@@ -31,8 +31,9 @@ from sqlalchemy import (
 )
 
 from assistant.protocols import Embedder, Progress
-from assistant.retrieve.dense import Encoder, rows_of
+from assistant.retrieve.dense import rows_of
 from assistant.retrieve.encoded import BATCH, key_of
+from assistant.retrieve.encoder_pieces import encoded_queries
 from assistant.types import Passage
 
 TABLES = MetaData()
@@ -121,8 +122,7 @@ class PostgresDense:
         """At most `k` passages, best first; the score is the inner product. A passage that is gone is left out."""
         if k <= 0 or not query.strip():
             return []
-        one = self._embedder
-        vector = (one.encode_queries([query]) if isinstance(one, Encoder) else one.encode([query]))[0]
+        vector = encoded_queries(self._embedder, [query])[0]
         score = func.max(-_VECTORS.c.vector.max_inner_product(vector), type_=Float).label("score")
         best = select(_VECTORS.c.passage, score).where(self._mine(_VECTORS), _VECTORS.c.passage != "")
         with self._engine.connect() as connection:
