@@ -325,7 +325,7 @@ class Loader:
         opened = retrievers.named(choices.retriever).opened
         retriever = opened(shelves)
         if own in shelf_names(library, user, self.settings):
-            alone = opened(replace(shelves, library=own))
+            alone = opened(replace(shelves, library=own)) if library != own else None
             retriever = OwnDocuments(retriever, open_library(own, self.settings), alone)
         return DocumentFilter(retriever, documents, document_of) if documents else retriever
 

@@ -89,6 +89,18 @@ def test_own_documents_are_encoded_when_they_change(load: Callable[..., Loader],
 
 
 @pytest.mark.lucene
+@pytest.mark.parametrize("retriever", ["bm25", "dense", "hybrid"])
+def test_own_documents_are_ranked_alone_as_well_so_that_a_library_does_not_hide_them(
+    load: Callable[..., Loader], settings: Settings, retriever: RetrieverName
+) -> None:
+    loader = load()
+    loader.wait()
+    library_of(settings, "docs", [Passage(f"dog {n}", "", f"The dog barks {n}.") for n in range(9)])
+    library_of(settings, own_library("ann"), [Passage("mine", "", "My parrot barks.")])
+    assert [one.own for one in found(loader, retriever, "the dog barks", "ann")] == [False, True, False]
+
+
+@pytest.mark.lucene
 def test_an_own_passage_is_found_by_one_of_its_sentences(load: Callable[..., Loader], settings: Settings) -> None:
     loader = load()
     loader.wait()
