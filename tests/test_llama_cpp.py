@@ -75,9 +75,7 @@ def test_a_prompt_begins_as_the_model_was_trained_whoever_adds_the_first_token(
     adding = LlamaCpp(path, LLMSettings(context=1024, slots=1))
     [ours], [usual] = (llm.choose([ask("Hi")], ("Hello", "Bye"), Event()) for llm in (adding, smollm))
     assert ours.prompt_tokens == usual.prompt_tokens == adding.count(ask("Hi")) == smollm.count(ask("Hi"))
-    assert ours.probabilities == pytest.approx(
-        usual.probabilities, abs=1e-3
-    )  # what was read before is rounded otherwise
+    assert ours.probabilities == pytest.approx(usual.probabilities, abs=1e-3)  # rounded otherwise
     adding.close()
 
 
