@@ -15,7 +15,7 @@ pytest.importorskip("opensearchpy", reason="needs the extra: pip install -r requ
 from assistant.errors import LibraryError, SettingsError
 from assistant.library.making import MadeShelves
 from assistant.library.remote import RemoteShelves, mark_of
-from assistant.library.shelves import library_folder, remove_library
+from assistant.library.shelves import library_folder, own_library, remove_library
 from assistant.library.writer import writing
 from assistant.protocols import Progress, Retriever, silent
 from assistant.retrieve.opensearch import Cluster, Index, Meaning, Words
@@ -128,8 +128,8 @@ class TestShelves:
         self.write(settings, PASSAGES)
         return settings
 
-    def write(self, settings: Settings, passages: list[Passage]) -> None:
-        folder = library_folder("kitchen", settings)
+    def write(self, settings: Settings, passages: list[Passage], name: str = "kitchen") -> None:
+        folder = library_folder(name, settings)
         folder.mkdir(parents=True, exist_ok=True)
         with writing(folder) as writer:
             writer.clear()
@@ -151,6 +151,15 @@ class TestShelves:
         assert {one.id for one in shelves.open(["kitchen"], 120).search("milk rice", 5)} == {"oats", "rice"}
         by_meaning = RemoteShelves(settings, lambda _: WORDS).open(["kitchen"], 120)
         assert by_meaning.search("Rice is boiled in water for twelve minutes.", 1)[0].id == "rice"
+
+    def test_of_own_documents_the_sentences_have_vectors_too(self, settings: Settings, there: StandIn) -> None:
+        own = own_library("ann")
+        self.write(settings, PASSAGES, own)
+        shelves = RemoteShelves(settings, lambda _: WORDS).open(["kitchen", own], 120)
+        sources = [(index, one) for index, sources in there.documents.items() for one in sources.values()]
+        pieces = {own in index: len(one["pieces"]) for index, one in sources if one["id"] == "milk"}
+        assert pieces == {False: 1, True: 3}
+        assert shelves.search("Milk holds lactose.", 1)[0].score == pytest.approx(1, abs=1e-4)
 
     def test_a_deleted_library_is_deleted_there_too(self, settings: Settings, there: StandIn) -> None:
         RemoteShelves(settings).open(["kitchen"], 120)

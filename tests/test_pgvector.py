@@ -139,6 +139,13 @@ def test_nobody_finds_what_is_in_the_library_of_somebody_else(
         assert left == [bob]
 
 
+def test_of_own_documents_the_sentences_have_vectors_too(made: Callable[..., Vectors]) -> None:
+    lease = Passage("lease", "", "The dog barks. A fish swims. The river runs.")
+    for name, first in (("lib", "dog"), (own_library("ada"), "lease")):
+        vectors = made(Encoding(), *PASSAGES, lease, name=name)
+        assert ids(vectors, "The dog barks.", *PASSAGES, lease, name=name, k=1) == [first]
+
+
 def test_two_that_make_the_same_at_once_encode_it_once(chosen: Settings) -> None:
     encoder = Encoding()
 
