@@ -309,4 +309,4 @@ def test_a_stop_is_heard_at_once(smollm_openvino: OpenVino) -> None:
         if count == 5:
             stop.set()
             since = time.perf_counter()
-    assert time.perf_counter() - since < 2
+    assert time.perf_counter() - since < 5

@@ -283,8 +283,8 @@ def test_what_a_spreadsheet_would_calculate_is_exported_as_text(text: str) -> No
 
 
 def test_a_fact_is_refused_by_its_length_before_it_is_composed() -> None:
-    began = time.perf_counter()
+    began = time.thread_time()
     with pytest.raises(FactError, match="The fact has 160001 characters; at most 500 can be stored"):
         validated("e" + "\u0316\u0301" * 80_000)
-    assert time.perf_counter() - began < 1
+    assert time.thread_time() - began < 1
     assert validated("e\u0301" * 500) == "\u00e9" * 500

@@ -765,7 +765,7 @@ class TestWrong:
         last = run(engine, "Hi", stop)[-1]
         assert last.finish == "cancelled"
         assert last.text.startswith(" 0 1")
-        assert time.perf_counter() - since < 3
+        assert time.perf_counter() - since < 10
         assert there.closed.wait(5)
 
     @pytest.mark.parametrize(

