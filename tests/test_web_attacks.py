@@ -198,6 +198,11 @@ class TestOwners:
         assert stranger.request(method, path).status_code == 401
         assert ann.request(method, path).status_code == 404
 
+    @pytest.mark.parametrize("path", ["/search", "/search/?q=oats", "/passage?id=a"])
+    def test_a_page_of_its_own_leads_strangers_to_where_one_logs_in(self, stranger, path: str) -> None:
+        refused = stranger.get(path)
+        assert (refused.status_code, refused.headers["location"]) == (303, "/")
+
     def test_there_is_no_history_of_runs_and_no_server_of_javascript(self, server: Server) -> None:
         """CVE-2026-134825 takes both; and the routes above are not only closed, but are not there."""
         assert server.page.run_history is False

@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from assistant.errors import StoreError
@@ -34,7 +34,7 @@ OPEN |= {"/gradio_api/startup-events"}
 WATCHED = {HEALTH, READINESS, METRICS}  # asked by what watches over the process; they tell nothing of anybody
 OPEN |= WATCHED
 OPEN_FOLDERS = ("/js/", "/assets/", "/svelte/", "/static/", "/v1/")
-SEARCH, PASSAGE = "/search", "/passage"  # pages of their own
+PAGES = SEARCH, PASSAGE = "/search", "/passage"  # pages of their own
 ORIGINALS = "/original"  # the files that users uploaded, each under the id of its document
 NEEDED = {"/config", SEARCH, PASSAGE, LOGOUT, MARK, DOCUMENTS_MARK, UPLOAD, PROGRESS, JOIN, DATA}
 MOST_OF_USER = 1000
@@ -72,8 +72,7 @@ class Owners:
             else:
                 refusal = self._named(scope, user)
         if refusal:
-            code, sentence = refusal
-            await PlainTextResponse(sentence, code)(scope, receive, send)
+            await _refusing(scope, path, *refusal)(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 
@@ -96,6 +95,13 @@ class Owners:
         asked = parse_qs(scope["query_string"].decode("latin-1"))
         names = [name for key in ("session_hash", "upload_id") for name in asked.get(key, ())]
         return None if all(self._sessions.owned(name, user) for name in names) else (403, ANOTHERS)
+
+
+def _refusing(scope: Scope, path: str, code: int, sentence: str) -> Response:
+    """The refusal; who opens a page of its own without a login is led to where one logs in."""
+    if sentence == NO_LOGIN and path in PAGES:
+        return RedirectResponse(f"{scope.get('root_path', '')}/", 303)
+    return PlainTextResponse(sentence, code)
 
 
 class TabSessions:
