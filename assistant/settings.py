@@ -370,15 +370,9 @@ class TurnSettings(Section):
         0.5,
         ge=0,
         le=1,
-        description="lowest probability, by the relevance estimator and the judge of support together, at which a "
-        "sentence of the passages is quoted if the model's own words gave no answer; 1 = none is",
-    )
-    own_quote_threshold: float = Field(
-        0.4,
-        ge=0,
-        le=1,
-        description="the same of a sentence of your own documents; notes, manuals and leases are asked in fewer words "
-        "than encyclopedias, and both are less sure of what answers",
+        description="lowest probability at which a sentence of the passages is quoted if the model's own words gave no "
+        "answer: by the relevance estimator and the judge of support together, or for your own documents by the judge "
+        "alone; 1 = none is",
     )
     intent_threshold: float = Field(
         0.8, ge=0, le=1, description="lowest probability at which a message counts as talk, which needs no library"

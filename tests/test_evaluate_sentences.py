@@ -56,7 +56,7 @@ def test_the_sentence_that_would_be_quoted_is_measured_with_all_that_tells_of_it
     found = quoted(rows, 0.8, seed=0)
     assert found["questions"] == 3
     assert found["the sentence has the answer, of questions that are answered"]["value"] == 0.5
-    assert found["auc"]["both (as a turn does)"]["value"] == 1
+    assert found["auc"]["as a turn decides"]["value"] == 1
     assert found["auc"]["the judge, the whole passage"]["value"] == 0.5
     assert (found["right that pass"]["value"], found["wrong that pass"]["value"]) == (1, 0)
 

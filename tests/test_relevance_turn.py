@@ -470,7 +470,7 @@ def test_where_the_model_does_not_know_either_that_is_said(parts: Parts) -> None
 def test_of_a_persons_own_documents_the_model_is_not_asked(parts: Parts, likeliest: str) -> None:
     mine = [replace(one, own=one.id == "p2") for one in parts.retriever.search(QUESTION, 4)]
     parts = sure(replace(parts, retriever=FixedRetriever(mine)), Sure({likeliest: 0.9}), if_unanswerable="own")
-    settings = parts.settings.changed(turn={"own_quote_threshold": 1.0})  # no quotation answers either
+    settings = parts.settings.changed(turn={"quote_threshold": 1.0})  # no quotation answers either
     parts = replace(parts, llm=ScriptedLLM(["It is oat drink.", "unknown", "It is almond drink."]), settings=settings)
     turn = asked(parts, Turn(QUESTION, choices=choices(loop="grg")))
     if likeliest == "p2":

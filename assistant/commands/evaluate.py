@@ -290,13 +290,21 @@ def evaluate_suitability(
 
 
 @command
-def evaluate_quoting(*, corpus: Corpus, questions: Questions, sample: Sample, options: ResultOptions) -> None:
+def evaluate_quoting(
+    *,
+    corpus: Corpus,
+    questions: Questions,
+    own: Annotated[bool, Option("--own", help="The passages are a person's own documents.")] = False,
+    sample: Sample,
+    options: ResultOptions,
+) -> None:
     """Does the sentence that would be quoted answer? AUC of what says so, and what passes `turn.quote_threshold`.
 
     The questions are some that their gold passages answer, and some that they leave open (no answers).
     """
     knobs, asked = options.load_settings(), list(sample.asked(questions).values())
-    passages = read_corpus(corpus, {one for question in asked for one in question.gold}).wanted
+    wanted = read_corpus(corpus, {one for question in asked for one in question.gold}).wanted
+    passages = {name: replace(one, own=own) for name, one in wanted.items()}
     with bar("Questions") as progress:
         rows = sentences.quoting(
             asked, passages, _relevance(knobs), _support(knobs.turn.support, knobs), lambda n: progress(n, len(asked))

@@ -24,7 +24,7 @@ from assistant.text.chunks import Block, chunk
 from assistant.types import Claim, Passage
 
 # The estimates by which a sentence may count as an answer, and their names in the summary.
-BY = {"relevance": "the estimator", "support": "the judge, the sentence alone", "likely": "both (as a turn does)",
+BY = {"relevance": "the estimator", "support": "the judge, the sentence alone", "likely": "as a turn decides",
       "passage": "the judge, the whole passage"}  # fmt: skip
 
 
