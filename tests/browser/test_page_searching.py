@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from threading import Event
 from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from assistant.library.collections import collections, make, put, remove
+from assistant.library.collections import make, put
 from assistant.library.shelves import library_folder, locked, own_library
 from assistant.protocols import silent
 from assistant.web.searching import A_PAGE
-from tests.browser.test_page_documents import Desk, desk, kept  # noqa: F401 - fixtures
+from tests.browser.test_page_documents import Desk, kept  # noqa: F401 - a fixture
 from tests.test_readers import make_pdf
 
 pytestmark = pytest.mark.lucene
@@ -22,22 +21,20 @@ KEY, BOILER = "The key hangs behind the <green> door.", "The boiler is drained i
 FILLER = "Nothing much is said here, and nothing else either.\n\n" * 60
 
 
-@pytest.fixture
-def filled(desk: Desk, tmp_path: Path) -> Desk:  # noqa: F811 - the fixture
-    """With a text, a PDF and many notes, and the text in a collection."""
-    text = tmp_path / "house.txt"
+@pytest.fixture(scope="module")
+def filled(kept: Desk, tmp_path_factory: pytest.TempPathFactory) -> Desk:  # noqa: F811 - the fixture
+    """With a text, a PDF and many notes, and the text in a collection; no test here changes any of them."""
+    folder, settings = tmp_path_factory.mktemp("filled"), kept.house.settings
+    text = folder / "house.txt"
     text.write_text(f"{FILLER}{KEY}\n\n{FILLER}")
-    notes = [tmp_path / f"note{n}.txt" for n in range(A_PAGE + 2)]
+    notes = [folder / f"note{n}.txt" for n in range(A_PAGE + 2)]
     for n, file in enumerate(notes):
         file.write_text(f"A note of number {n} on barley.")
-    files = [text, make_pdf(tmp_path / "winter.pdf", "Water.\n", f"Heating.\n{BOILER}", title="Winter"), *notes]
-    assert desk.documents.add("me", files, silent, Event()) == []
-    settings = desk.house.settings
-    for name in collections("me", settings):
-        remove("me", name, settings)
+    files = [text, make_pdf(folder / "winter.pdf", "Water.\n", f"Heating.\n{BOILER}", title="Winter"), *notes]
+    assert kept.documents.add("me", files, silent, Event()) == []
     make("me", "homes", settings)
-    put("me", "homes", next(one.id for one in desk.documents.list("me") if one.name == "house.txt"), settings)
-    return desk
+    put("me", "homes", next(one.id for one in kept.documents.list("me") if one.name == "house.txt"), settings)
+    return kept
 
 
 @pytest.fixture
