@@ -7,7 +7,8 @@ import stat
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from threading import Event
 from types import SimpleNamespace
@@ -19,21 +20,27 @@ from pydantic import SecretStr
 from typer.testing import CliRunner
 
 from assistant.__main__ import app
+from assistant.chat import Chat
 from assistant.errors import ModelError
 from assistant.llm import speed_test
 from assistant.llm.catalogue import Catalogue, Entry
+from assistant.llm.engines import server
 from assistant.llm.idle_speed_test import IdleSpeedTest
 from assistant.llm.known_models import FILE, AddedServer, KnownModels
 from assistant.llm.models import Models
 from assistant.llm.reply_speed import ReplySpeed, TimedLLM
 from assistant.llm.sources import Hub
 from assistant.llm.speed_test import is_measured, speeds
-from assistant.protocols import Engine, Progress, silent
+from assistant.protocols import Engine, Parts, Progress, silent
 from assistant.settings import LLMSettings, Settings
-from assistant.types import Completion, Message, Options
+from assistant.store.conversations import Conversations
+from assistant.store.database import connect
+from assistant.types import Choices, Completion, Message, Options, Wait
+from ptkb.store import Ptkb
 from tests.hub import StandInHub, stand_in_hub
 from tests.scripted import ScriptedLLM
-from tests.servers import KEY, StandIn, lm_studio, plain, vllm
+from tests.servers import KEY, Reply, Request, StandIn, lm_studio, plain, vllm
+from tests.sources import Given
 
 HERE = "http://127.0.0.1:9999"
 QUICK, SLOW, BROKEN = f"{HERE} quick", f"{HERE} slow", f"{HERE} broken"
@@ -249,7 +256,10 @@ def test_users_of_a_vllm_have_salts_of_their_own_which_are_not_their_names(tmp_p
     assert "ann" not in salts[0]
 
 
-def test_a_server_that_is_down_at_the_start_is_met_with_the_next_turn(tmp_path: Path) -> None:
+def test_a_server_that_is_down_at_the_start_is_met_with_the_next_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "AGAIN", 0.0)
     with StandIn({}) as there:
         models = Models(settings_in(tmp_path, backend="server", server=there.address))
         models.open(models.known.at_start(), silent)
@@ -258,6 +268,91 @@ def test_a_server_that_is_down_at_the_start_is_met_with_the_next_turn(tmp_path: 
         with models.lent("me") as llm:
             assert [*llm.stream((Message("user", "Hi"),), Options(), Event())][-1].text == "Oat drink."
         models.close()
+
+
+@dataclass
+class OfModels(Given):
+    """Parts with the model that is lent."""
+
+    models: Models = field(kw_only=True)
+
+    def loaded(self, seconds: float, model: str = "") -> bool:
+        return self.models.loaded(seconds, model)
+
+    def waiting(self) -> Wait:
+        return self.models.waiting()
+
+    @contextmanager
+    def lent(self, user: str, choices: Choices, model: str = "") -> Iterator[Parts]:
+        with self.models.lent(user, model) as llm:
+            yield replace(self.made, llm=llm)
+
+
+class TestAServerThatSaysNothing:
+    """It takes connections, and answers none until `says` is set."""
+
+    @pytest.fixture
+    def says(self) -> Event:
+        return Event()
+
+    @pytest.fixture
+    def models(self, tmp_path: Path, says: Event, monkeypatch: pytest.MonkeyPatch) -> Iterator[Models]:
+        def listed(request: Request) -> Reply:
+            return usual["/v1/models"](request) if says.wait(30) else Reply({}, 500)
+
+        monkeypatch.setattr(server, "AGAIN", 0.0)
+        usual = lm_studio(lambda _: "Oat drink.")
+        with StandIn({}) as there:
+            models = Models(settings_in(tmp_path, backend="server", server=there.address))
+            models.open(models.known.at_start(), silent)  # nothing is there at the start
+            there.answers.update({**usual, "/v1/models": listed})
+            yield models
+            says.set()
+            models.close()
+
+    @pytest.fixture
+    def chat(self, tmp_path: Path, models: Models, parts: Parts) -> Chat:
+        engine = connect(f"sqlite:///{tmp_path / 'chat.sqlite3'}")
+        return Chat(Conversations(engine), Ptkb(engine), OfModels(parts, models=models))
+
+    def test_a_turn_that_waits_for_it_can_be_stopped(self, chat: Chat, says: Event) -> None:
+        stop = Event()
+        stream = chat.once("me", "Hello!", (), Choices(), stop)
+        first = next(stream)
+        assert (first.step, first.wait and first.wait.kind) == ("load", "loading")
+        stop.set()
+        [turn] = stream
+        assert (turn.status, says.is_set()) == ("stopped", False)
+
+    def test_the_turn_goes_on_once_it_answers(self, chat: Chat, says: Event) -> None:
+        stream = chat.once("me", "Hello!", (), Choices(), Event())
+        assert next(stream).step == "load"
+        says.set()
+        *_, turn = stream
+        assert (turn.status, turn.answer and turn.answer.text) == ("done", "Oat drink.")
+
+
+def test_all_who_waited_for_a_server_hear_that_it_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, says = [], Event()
+
+    def refuses(request: Request) -> Reply:
+        asked.append(request)
+        return Reply({"error": {"message": "no"}}, 401 if says.wait(30) else 500)
+
+    with StandIn({}) as there:
+        models = Models(settings_in(tmp_path, backend="server", server=there.address))
+        models.open(models.known.at_start(), silent)
+        there.answers["/v1/models"] = refuses
+        monkeypatch.setattr(server, "AGAIN", 0.0)
+        assert not models.loaded(0)
+        monkeypatch.setattr(server, "AGAIN", 60.0)
+        says.set()
+        until(lambda: models.loaded(0))
+        for user in ("ann", "bob"):
+            with models.lent(user) as llm, pytest.raises(ModelError, match="wants a key"):
+                next(llm.stream((Message("user", "Hi"),), Options(), Event()))
+        models.close()
+    assert len(asked) == 1
 
 
 class Paced(ScriptedLLM):

@@ -24,6 +24,7 @@ from assistant import turn as flow
 from assistant.__main__ import app
 from assistant.errors import ChoiceError, ModelError
 from assistant.llm import load as choice
+from assistant.llm.engines import server
 from assistant.llm.engines.server import Server
 from assistant.llm.servers.address import root_of
 from assistant.llm.servers.discovery import KINDS, on_this_computer
@@ -313,7 +314,10 @@ class TestVllm:
         told = [one.body.get("cache_salt") for one in there.asked[asked:] if "tokenize" not in one.path]
         assert told == ["mine", "mine", "mine", None, None, None]
 
-    def test_a_server_that_is_down_as_its_engine_is_salted_is_told_by_the_first_call(self, met: Met) -> None:
+    def test_a_server_that_is_down_as_its_engine_is_salted_is_told_by_the_first_call(
+        self, met: Met, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(server, "AGAIN", 0.0)
         engine, there = met({**vllm(says, {"y": 0.6}), "/v1/models": lambda _: Reply({"error": "not yet"}, 404)})
         mine = engine.salted("mine")
         with pytest.raises(ModelError, match="doesn't speak as"):
@@ -903,7 +907,10 @@ def settings_at(address: str, folder: Path, **llm: object) -> Settings:
     return Settings(data_dir=folder, hub=False, llm=chosen)
 
 
-def test_a_server_that_is_down_at_the_start_answers_once_it_is_there(tmp_path: Path) -> None:
+def test_a_server_that_is_down_at_the_start_answers_once_it_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "AGAIN", 0.0)
     with StandIn(plain(says)) as there:
         answers, there.answers = there.answers, {}
         told: list[str] = []

@@ -42,6 +42,15 @@ class _Salting(Protocol):
         ...
 
 
+@runtime_checkable
+class _Meeting(Protocol):
+    """An engine whose server has to be asked what it can do before the first request."""
+
+    def is_met(self, seconds: float) -> bool:
+        """Wait for at most so many seconds; whether that has ended by then."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """A model that is being loaded: the fraction in [0, 1] that is done, None if not known, or why loading failed."""
@@ -230,14 +239,21 @@ class Models:
             self._awaited = ""
 
     def loaded(self, seconds: float, id_: str = "") -> bool:
-        """Wait for at most so many seconds; whether loading this model has ended by then. True if none is named."""
-        return not id_ or self._settled.wait(seconds)
+        """Wait for at most so many seconds; whether loading this model, or meeting the server of it, has ended by then.
+
+        If none is named, the running one is meant.
+        """
+        if id_ and not self._settled.wait(seconds):
+            return False
+        engine = self._running and self._running.engine
+        return engine.is_met(seconds) if isinstance(engine, _Meeting) else True
 
     def waiting(self) -> Wait:
         """What is being loaded, and how many percent of it."""
         change = self._change
         if not change or change.fraction is None:
-            return Wait("loading", change.known.title if change else "")
+            known = change.known if change else self._running and self._running.known
+            return Wait("loading", known.title if known else "")
         return Wait("loading", change.known.title, int(100 * change.fraction), 100)
 
     @contextmanager

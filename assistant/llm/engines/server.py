@@ -8,12 +8,13 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError, Future, wait
 from contextlib import suppress
 from copy import copy
 from functools import lru_cache, partial
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
+from time import monotonic
 from typing import Any, Generic, TypeVar
 
 from assistant.errors import ModelError
@@ -31,6 +32,8 @@ from assistant.types import Choice, Completion, Messages, Options
 T = TypeVar("T")
 _POLL = 0.02
 _COUNTS = 512
+# Seconds for which a server that couldn't be met isn't asked anew, so that all who waited for that hear of it.
+AGAIN = 2.0
 
 
 class Server:
@@ -48,8 +51,8 @@ class Server:
         self.name = self._wire.root if settings.model in ANY else settings.model
         self.context, self.can_score = settings.context, False
         self._queue = FairQueue(settings.slots)
-        self._met: OpenAICompatible | None = None
-        self._meeting = Lock()
+        self._meeting: Future[OpenAICompatible] | None = None
+        self._failed, self._lock = -math.inf, Lock()
         self._thoughts = Thoughts()
         self._loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._loop.run_forever, name="server", daemon=True)
@@ -68,20 +71,40 @@ class Server:
         return self.meet().KIND
 
     def meet(self) -> OpenAICompatible:
-        """Ask the server what it can do, unless that is known.
+        """Ask the server what it can do, unless that is known, or being asked, or failed less than `AGAIN` seconds ago.
 
         Raises:
             ModelError: it doesn't answer, has no such model, or can't do what is needed.
         """
-        with self._meeting:
-            if self._met is None:
-                chosen = self._settings
-                typed = chosen.context if "context" in chosen.model_fields_set else None
-                met = self._done(meet(self._wire, chosen.model, typed, chosen.context))
-                self.name, self.context, self.can_score = met.name, met.abilities.context, met.abilities.score
-                self._thoughts.unopened = met.abilities.unopened
-                self._met = met
-            return self._met
+        return self._result(self._begun())
+
+    def is_met(self, seconds: float) -> bool:
+        """Wait for at most so many seconds; whether what `meet` asks has an answer by then, or has failed."""
+        try:
+            return bool(wait([self._begun()], seconds).done)
+        except ModelError:  # unloaded, which the first call tells
+            return True
+
+    def _begun(self) -> Future[OpenAICompatible]:
+        """The meeting with the server, begun unless there is one that did not fail long ago."""
+        with self._lock:
+            meeting = self._meeting
+            failed = meeting and meeting.done() and (meeting.cancelled() or meeting.exception())
+            if meeting is None or (failed and monotonic() - self._failed >= AGAIN):
+                meeting = self._meeting = self._submitted(self._meet())
+            return meeting
+
+    async def _meet(self) -> OpenAICompatible:
+        chosen = self._settings
+        typed = chosen.context if "context" in chosen.model_fields_set else None
+        try:
+            met = await meet(self._wire, chosen.model, typed, chosen.context)
+        except ModelError:
+            self._failed = monotonic()
+            raise
+        self.name, self.context, self.can_score = met.name, met.abilities.context, met.abilities.score
+        self._thoughts.unopened = met.abilities.unopened
+        return met
 
     def salted(self, salt: str) -> Server:
         """This engine for prompts whose cached beginnings are shared only among prompts of the same salt.
@@ -184,11 +207,17 @@ class Server:
         return job
 
     def _done(self, work: Coroutine[Any, Any, T]) -> T:
+        return self._result(self._submitted(work))
+
+    def _submitted(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         if not self._loop.is_running():
             work.close()
             raise self._unloaded()
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def _result(self, future: Future[T]) -> T:
         try:
-            return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+            return future.result()
         except CancelledError:
             raise self._unloaded() from None
 
