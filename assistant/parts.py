@@ -316,7 +316,7 @@ class Loader:
         from assistant.library.collections import chosen  # noqa: PLC0415 - starts the JVM
         from assistant.library.passages import document_of  # noqa: PLC0415
         from assistant.library.shelves import open_library, own_library, shelf_names  # noqa: PLC0415
-        from assistant.retrieve.own_documents import DocumentFilter, OwnDocuments  # noqa: PLC0415
+        from assistant.retrieve.own_documents import DocumentFilter, WithOwn  # noqa: PLC0415
 
         own, documents = own_library(user), chosen(choices.library, user, self.settings)
         library = own if documents else choices.library
@@ -326,7 +326,7 @@ class Loader:
         retriever = opened(shelves)
         if own in shelf_names(library, user, self.settings):
             alone = opened(replace(shelves, library=own)) if library != own else None
-            retriever = OwnDocuments(retriever, open_library(own, self.settings), alone)
+            retriever = WithOwn(retriever, open_library(own, self.settings), alone)
         return DocumentFilter(retriever, documents, document_of) if documents else retriever
 
     def _dense_shelves(self) -> DenseShelves:

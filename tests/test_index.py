@@ -23,7 +23,7 @@ from assistant.protocols import silent
 from assistant.retrieve import jvm
 from assistant.retrieve.bm25 import read_manifest, reading
 from assistant.retrieve.fusion import fuse
-from assistant.retrieve.own_documents import OwnDocuments
+from assistant.retrieve.own_documents import WithOwn
 from assistant.settings import Settings
 from assistant.text.chunks import Block
 from assistant.types import Passage
@@ -330,12 +330,12 @@ def test_the_nearest_own_passages_are_found_however_many_others_share_the_word(s
     (tmp_path / "lamp.txt").write_text("The lamp takes two batteries.")
     add_documents(own_library("ann"), [tmp_path / "stew.txt", tmp_path / "lamp.txt"], settings, uploaded=True)
     searched, own = open_shelves("docs", "ann", settings), open_library(own_library("ann"), settings)
-    assert "stew.txt" not in [one.source for one in OwnDocuments(searched, own).search("salt", 5)]
-    found = OwnDocuments(searched, own, own).search("salt", 5)
+    assert "stew.txt" not in [one.source for one in WithOwn(searched, own).search("salt", 5)]
+    found = WithOwn(searched, own, own).search("salt", 5)
     assert [(one.source, one.own) for one in found][1] == ("stew.txt", True)
     assert len(found) == len({one.id for one in found}) == 5
     assert [one.own for one in found] == [False, True, False, False, False]
-    assert OwnDocuments(searched, own, own).search("stew salt", 5)[0].source == "stew.txt"
+    assert WithOwn(searched, own, own).search("stew salt", 5)[0].source == "stew.txt"
 
 
 def test_nobody_sees_anothers_own_library(settings, tmp_path):

@@ -10,7 +10,7 @@ from assistant.errors import LibraryError
 from assistant.library.collections import ALL, MARK, chosen
 from assistant.library.passages import document_of
 from assistant.protocols import Retriever
-from assistant.retrieve.own_documents import DocumentFilter, OwnDocuments
+from assistant.retrieve.own_documents import DocumentFilter, WithOwn
 from assistant.settings import Settings
 from assistant.types import Passage, Span, Turn
 
@@ -75,7 +75,7 @@ def _searched(library: str, user: str, settings: Settings) -> Retriever:
     else:
         searched = shelves.open_library(library, settings)
     has_own = shelves.is_library(shelves.library_folder(own, settings))
-    return OwnDocuments(searched, shelves.open_library(own, settings)) if has_own else searched
+    return WithOwn(searched, shelves.open_library(own, settings)) if has_own else searched
 
 
 def spots(query: str, text: str) -> Iterator[Span]:

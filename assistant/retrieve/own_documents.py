@@ -19,7 +19,7 @@ CANDIDATES = 8
 AHEAD = 4
 
 
-class OwnDocuments:
+class WithOwn:
     """A `Retriever` that marks, among the passages of another, those of the person's own documents as `own`.
 
     A library of thousands of passages has many that share words with a question, and would hide the few of one's own.
