@@ -37,6 +37,8 @@ class Handle:
         return bool(self.unread)
 
     def read(self) -> dict[int, Any]:
+        if self.tokens[0] == 997 and self.tokens[-1] == END:
+            raise RuntimeError("it can't be read")
         ids, self.unread = self.unread, []
         return {0: SimpleNamespace(generated_ids=ids, generated_log_probs=[-0.5] * len(ids))}
 
@@ -150,6 +152,30 @@ def test_a_failed_batch_costs_only_the_one_that_fails_alone_as_well(loop_with: A
     with pytest.raises(ModelError, match=r"could not go on with the reply \(no memory for this one\); ask again"):
         list(bad)
     assert [token for token, _ in loop.start(job(2))] == [1, 0]
+
+
+def test_who_is_finished_in_the_step_that_fails_is_not_begun_again() -> None:
+    go, widest = Event(), list[int]()
+
+    class Held(Engine):
+        def step(self) -> None:
+            go.wait(10)
+            super().step()
+
+    loop = Loop(lambda: Held(set(), widest), lambda ids: ids, slots=3)
+    # the two that wait behind the first begin in one step, and end in one
+    first, good, bad = job(9, room=1), job(2), job(997, 2)
+    for one in (first, good, bad):
+        loop.start(one)
+    go.set()
+    assert [[token for token, _ in one] for one in (first, good)] == [[8], [1, 0]]
+    with pytest.raises(ModelError, match="can't be read"):
+        list(bad)
+    widest.clear()
+    later = [loop.start(job(90)) for _ in range(4)]
+    assert [len(list(one)) for one in later] == [90] * 4
+    loop.close()
+    assert max(widest) == 3  # no seat was given back twice
 
 
 def test_a_request_that_the_engine_does_not_take_costs_the_others_nothing(loop_with: Any) -> None:

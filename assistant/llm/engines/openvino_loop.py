@@ -194,7 +194,8 @@ class Loop:
             return [job for job in going if self._delivered(job)]
         except Exception as error:  # noqa: BLE001 - the engine raises MemoryError and ValueError, too
             why = _first_line(error)
-        return self._recovered(going, why)  # after the error, which may hold on to the engine
+        # after the error, which may hold on to the engine; some may have been finished in this very step
+        return self._recovered([job for job in going if job in self._unended], why)
 
     def _note_reading(self, going: list[Job]) -> None:
         """Update how much of each prompt has been read at least: first come, first served."""
