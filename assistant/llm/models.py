@@ -249,8 +249,8 @@ class Models:
         return engine.is_met(seconds) if isinstance(engine, _Meeting) else True
 
     def waiting(self) -> Wait:
-        """What is being loaded, and how many percent of it."""
-        change = self._change
+        """What is being loaded, or whose server is being met, and how many percent of it."""
+        change = self._change if self._change and self._change.is_going_on else None
         if not change or change.fraction is None:
             known = change.known if change else self._running and self._running.known
             return Wait("loading", known.title if known else "")
