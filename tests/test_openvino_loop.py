@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import Event
 from types import SimpleNamespace
@@ -172,10 +174,15 @@ def test_who_is_finished_in_the_step_that_fails_is_not_begun_again() -> None:
     with pytest.raises(ModelError, match="can't be read"):
         list(bad)
     widest.clear()
-    later = [loop.start(job(90)) for _ in range(4)]
-    assert [len(list(one)) for one in later] == [90] * 4
+    go.clear()
+    four = [job(90) for _ in range(4)]
+    with ThreadPoolExecutor() as pool:
+        begun = [pool.submit(loop.start, one) for one in four]
+        time.sleep(0.2)  # three have their seats by then, and with one too many so would the fourth
+        go.set()
+        assert [len(list(one.result(10))) for one in begun] == [90] * 4
     loop.close()
-    assert max(widest) == 3  # no seat was given back twice
+    assert max(widest) <= 3  # no seat was given back twice
 
 
 def test_a_request_that_the_engine_does_not_take_costs_the_others_nothing(loop_with: Any) -> None:
