@@ -72,20 +72,24 @@ class Sidebar:
         return self._view.sidebar(tab)
 
     def delete(self, tab: Tab) -> Updates:
-        """Delete a conversation; what is being written in it is stopped first."""
+        """Delete a conversation; what is being written in it is stopped."""
         target = tab.text("target")
-        self._discard(tab.user, target)
-        if target == tab.conversation:
+        self._conversations.delete(tab.user, target)  # first: who watches the end of a reply finds it gone
+        shown = target == tab.conversation
+        if shown:
             self._talk.leave(tab)  # or it would be told that the conversation is gone
-            return self._view.all(replace(tab, conversation=""))
-        return self._view.sidebar(tab)
+        self._halt(tab.user, target)
+        return self._view.all(replace(tab, conversation="")) if shown else self._view.sidebar(tab)
 
     def _discard(self, user: str, target: str) -> None:
+        self._conversations.delete(user, target)
+        self._halt(user, target)
+
+    def _halt(self, user: str, target: str) -> None:
         run = self._view.runs.of(user, target)
         if run:
             run.stop.set()
             run.join(5)
-        self._conversations.delete(user, target)
 
     def export(self, tab: Tab) -> Updates:
         """The conversation as a file of Markdown or HTML."""

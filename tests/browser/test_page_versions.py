@@ -209,9 +209,13 @@ def test_two_tabs_see_the_same_comparison_and_only_one_is_made(
     assert len(stored(site).versions[stored(site).turns[0].id]) == 3
 
 
-def test_a_conversation_deleted_while_two_are_compared(page: Page, site: Site, context: BrowserContext, ask) -> None:
+def test_a_conversation_deleted_while_two_are_compared(
+    page: Page, site: Site, context: BrowserContext, ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ask(page, DIET)
     site.script.go.clear()
+    delete = site.house.conversations.delete
+    monkeypatch.setattr(site.house.conversations, "delete", lambda *of: [time.sleep(0.5), delete(*of)])
     compare(page, "concat", "post_fusion")
     expect(page.locator(".side.running")).to_have_count(1)
     other = opened(context, site)
