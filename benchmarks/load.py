@@ -57,14 +57,23 @@ class State:
 
 @dataclass
 class Found:
-    """What the people met with; times in seconds from the click."""
+    """What the people met with; times in seconds from the click.
 
-    first_sources: list[float] = field(default_factory=list)
+    The first questions of all come within seconds of each other, as few people's do: their first sources are `rush`.
+    """
+
+    rush: list[float] = field(default_factory=list)
+    later: list[float] = field(default_factory=list)
     waits: list[float] = field(default_factory=list)
     of_person: dict[str, list[float]] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
     mixed: list[str] = field(default_factory=list)
     states: list[State] = field(default_factory=list)
+
+    @property
+    def first_sources(self) -> list[float]:
+        """When the first source of each question was there that had any."""
+        return [*self.rush, *self.later]
 
     @property
     def fairness(self) -> float:
@@ -136,9 +145,9 @@ class Person(Thread):
             self._found.errors.append(f"{mark}: no reply")
         self._check(said.text)
         self._found.waits.append(said.seconds)
-        self._found.of_person.setdefault(self._own, []).append(said.seconds)
         if said.first_source >= 0:
-            self._found.first_sources.append(said.first_source)
+            (self._found.later if self._own in self._found.of_person else self._found.rush).append(said.first_source)
+        self._found.of_person.setdefault(self._own, []).append(said.seconds)
 
     def _check(self, text: str) -> None:
         self._found.mixed += [f"{self._own} got {mark}" for mark in others(text, self._own)]
@@ -237,9 +246,10 @@ def _ready_at(process: Popen[str]) -> str:
 
 
 def entered(url: str, n: int) -> Visitor:
-    """A tab of the nth person, who is logged in."""
+    """A tab of the nth person, who is logged in and has the page before them."""
     visitor = Visitor(url, address(n))
     visitor.log_in(*login(n))
+    visitor.number("composer", "ask")
     return visitor
 
 
@@ -306,6 +316,8 @@ def summary(found: Found) -> dict[str, float | int]:
         "mix-ups": len(found.mixed),
         "first source p50 s": at(found.first_sources, 50),
         "first source p95 s": at(found.first_sources, 95),
+        "first source p95 s, first questions": at(found.rush, 95),
+        "first source p95 s, later questions": at(found.later, 95),
         "wait p50 s": at(found.waits, 50),
         "wait p95 s": at(found.waits, 95),
         "longest wait / median": found.fairness,

@@ -13,10 +13,11 @@ from tests.fixtures_models import fetched, sharing_libraries, sharing_models
 
 
 def test_mix_ups_waits_and_memory_are_told() -> None:
-    found = Found([0.1, 0.3], [1.0, 2.0, 6.0], {"p1x": [1.0, 2.0], "p2x": [6.0]}, [], [])
+    found = Found([3.0, 3.0], [0.1, 0.1], [1.0, 2.0, 6.0], {"p1x": [1.0, 2.0], "p2x": [6.0]}, [], [])
     found.states = [State(0, 5, 9, 0.1), State(3, 9, 12, 0.2), State(60, 7, 9, 0.3)]
     report = summary(found)
     assert (report["longest wait / median"], report["threads most"], report["files last"]) == (3.0, 9, 9)
+    assert (report["first source p50 s"], report["first source p95 s, later questions"]) == (1.55, 0.1)
     assert (report["held GB after 50 turns"], report["held GB after 500 turns"]) == (0.3, -1.0)
     assert others("as p3x1 asked, and p1x2", "p1x") == ["p3x1"]
 
@@ -36,6 +37,7 @@ def test_two_people_at_a_scripted_page_are_answered() -> None:
         found = load_of(2, 4.0, 0.2, page)
     assert (found.errors, found.mixed) == ([], [])
     assert len(found.waits) > 2
+    assert (len(found.rush), len(found.first_sources)) == (2, len(found.waits))
     assert set(found.of_person) == {"p0x", "p1x"}
     assert found.states[0].held > 0
 
