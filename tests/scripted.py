@@ -16,6 +16,7 @@ from assistant.errors import ModelError
 from assistant.library.shelves import library_folder
 from assistant.library.writer import writing
 from assistant.protocols import Parts, Step
+from assistant.retrieve.dense import Lookup
 from assistant.settings import Settings
 from assistant.steps import cite, fallback
 from assistant.strategies.shared.strategy import strategy_named
@@ -155,6 +156,12 @@ def library_of(settings: Settings, name: str, passages: Sequence[Passage]) -> No
         writer.clear()
         writer.add(name, passages)
         writer.commit({})
+
+
+def by_id(passages: Sequence[Passage]) -> Lookup:
+    """What finds these passages by their ids."""
+    kept = {one.id: one for one in passages}
+    return lambda ids: [kept.get(one) for one in ids]
 
 
 def answering(name: str) -> Step:

@@ -116,9 +116,18 @@ def test_a_long_query_is_cut_at_the_stated_length(kitchen):
 
 
 def test_a_passage_by_its_id(kitchen):
-    assert kitchen.get("rice") == PASSAGES[1]
-    assert kitchen.get("nothing") is None
+    assert kitchen.get(["rice"]) == [PASSAGES[1]]
+    assert kitchen.get(["nothing"]) == [None]
+    assert kitchen.get([]) == []
     assert len(kitchen) == 5
+
+
+def test_passages_by_their_ids_wait_once_for_java(kitchen, monkeypatch):
+    waits = []
+    call = jvm.call
+    monkeypatch.setattr(jvm, "call", lambda *work: [waits.append(work), call(*work)][1])
+    assert len(kitchen.get(ids(PASSAGES))) == 5
+    assert len(waits) == 1
 
 
 def test_k1_and_b_matter(kitchen, kitchen_folder):
@@ -154,7 +163,7 @@ def test_a_title_or_text_with_line_breaks_survives(tmp_path):
         Passage("c", "T", "ü € 😀"),
     ]
     found = Bm25(build(tmp_path, passages))
-    assert [found.get(one.id) for one in passages] == passages
+    assert found.get([*ids(passages), "none"]) == [*passages, None]
 
 
 def test_keywords_find_a_passage_and_are_never_returned(tmp_path, kitchen):
@@ -164,7 +173,7 @@ def test_keywords_find_a_passage_and_are_never_returned(tmp_path, kitchen):
     found = Bm25(tmp_path)
     assert ids(found.search("bedtime", 5)) == ["sleep"]
     assert set(ids(found.search("basmati or bedtime", 5))) == {"rice", "sleep"}
-    assert [found.get(one.id) for one in PASSAGES] == PASSAGES
+    assert found.get(ids(PASSAGES)) == PASSAGES
     assert not any("basmati" in line for one in found.passages() for line in (one.title, one.text, one.source))
     assert [one.score for one in found.search("boiled basmati grains", 1)] > [
         one.score for one in kitchen.search("boiled basmati grains", 1)
@@ -202,7 +211,7 @@ def test_several_indexes_are_searched_as_one(tmp_path):
             (one.id, one.score) for one in whole.search(query, 5)
         ]
     assert len(split) == 5
-    assert split.get("milk") == PASSAGES[4]
+    assert split.get(["milk"]) == [PASSAGES[4]]
 
 
 def test_several_indexes_survive_javas_collections(tmp_path):

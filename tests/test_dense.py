@@ -20,7 +20,7 @@ from assistant.retrieve.dense import Dense, build_dense, read_manifest, update_d
 from assistant.retrieve.retrievers.hybrid import Hybrid
 from assistant.settings import RetrieveSettings, Settings
 from assistant.types import Passage
-from tests.scripted import library_of
+from tests.scripted import by_id, library_of
 
 WORDS = ["cat", "dog", "fish", "bird", "tree", "stone", "house", "river"]
 PASSAGES = [Passage(word, "", f"{word} {word} animal") for word in WORDS]
@@ -44,10 +44,6 @@ class WordEmbedder:
 
 def quiet(done: int, total: int) -> None:
     pass
-
-
-def by_id(passages: Sequence[Passage]):
-    return {one.id: one for one in passages}.get
 
 
 def made(folder: Path, passages: Sequence[Passage] = PASSAGES, state: str = "") -> Dense:

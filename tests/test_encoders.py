@@ -17,6 +17,7 @@ from assistant.retrieve.encoder_pieces import Encoder
 from assistant.retrieve.encoders import MOST_TOKENS, Contriever, Dpr, SentenceBert, open_encoder
 from assistant.settings import RetrieveSettings, Settings
 from assistant.types import Passage
+from tests.scripted import by_id
 
 TEXTS = ["Cats\na cat sat on the mat", "Dogs\na dog ran", "Rivers\nthe river runs to the sea and is long"]
 WORDS = sorted({word.lower() for text in TEXTS for word in text.split()})
@@ -121,7 +122,7 @@ def test_a_passage_beyond_the_window_is_encoded_in_pieces(models, tmp_path):
         Passage("b", "", "a dog ran"),
     ]
     build_dense(tmp_path, passages, encoder, lambda done, total: None)
-    found = Dense(tmp_path, encoder, {one.id: one for one in passages}.get)
+    found = Dense(tmp_path, encoder, by_id(passages))
     assert found.pieces == {"long": 4, "b": 1}
     assert found.cut == 1
 
@@ -135,7 +136,7 @@ def test_dpr_retrieves_by_the_inner_product(models, tmp_path, exact):
     dpr = open_encoder(models["contexts"], models["questions"])
     passages = [Passage(str(n), *text.split("\n")) for n, text in enumerate(TEXTS)]
     build_dense(tmp_path, passages, dpr, lambda done, total: None, exact=exact)
-    found = Dense(tmp_path, dpr, {one.id: one for one in passages}.get).search("the river", 3)
+    found = Dense(tmp_path, dpr, by_id(passages)).search("the river", 3)
     products = dpr.encode(TEXTS) @ dpr.encode_queries(["the river"])[0]
     assert [one.id for one in found] == [str(n) for n in np.argsort(-products)]
     np.testing.assert_allclose([one.score for one in found], sorted(products)[::-1], rtol=0.05)

@@ -56,8 +56,8 @@ class Library:
         passages = list(self._passages.values())
         return [Segment(self.state, len(passages), frozenset(), lambda start, end: passages[start:end])]
 
-    def get(self, id_: str) -> Passage | None:
-        return self._passages.get(id_)
+    def get(self, ids: Sequence[str]) -> list[Passage | None]:
+        return [self._passages.get(one) for one in ids]
 
 
 def library(*passages: Passage, state: str = "1") -> Bm25:

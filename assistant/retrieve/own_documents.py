@@ -36,10 +36,9 @@ class WithOwn:
         Raises:
             LibraryError: an index can't be read any more.
         """
-        found = [
-            replace(passage, own=self._documents.get(passage.id) is not None)
-            for passage in self._retriever.search(query, k)
-        ]
+        found = self._retriever.search(query, k)
+        held = self._documents.get([passage.id for passage in found])
+        found = [replace(passage, own=one is not None) for passage, one in zip(found, held, strict=True)]
         if self._alone is None:
             return found
         own = [replace(passage, own=True) for passage in self._alone.search(query, min(CANDIDATES, k))]

@@ -7,7 +7,7 @@ only under the name of its library, and users' own libraries have names of their
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -31,7 +31,7 @@ from sqlalchemy import (
 )
 
 from assistant.protocols import Embedder, Progress
-from assistant.retrieve.dense import rows_of
+from assistant.retrieve.dense import Lookup, rows_of
 from assistant.retrieve.encoded import BATCH, key_of
 from assistant.retrieve.encoder_pieces import encoded_queries
 from assistant.types import Passage
@@ -85,11 +85,9 @@ def remove(engine: Engine, library: str) -> None:
 class PostgresDense:
     """A `Retriever` over the vectors of one library by one encoder; `prepare` was called before."""
 
-    def __init__(
-        self, engine: Engine, library: str, embedder: Embedder, passage: Callable[[str], Passage | None]
-    ) -> None:
-        """`passage` finds a passage by its id."""
-        self._engine, self._library, self._embedder, self._passage = engine, library, embedder, passage
+    def __init__(self, engine: Engine, library: str, embedder: Embedder, passages: Lookup) -> None:
+        """`passages` finds passages by their ids."""
+        self._engine, self._library, self._embedder, self._passages = engine, library, embedder, passages
 
     @property
     def state(self) -> str | None:
@@ -127,8 +125,8 @@ class PostgresDense:
         best = select(_VECTORS.c.passage, score).where(self._mine(_VECTORS), _VECTORS.c.passage != "")
         with self._engine.connect() as connection:
             rows = connection.execute(best.group_by(_VECTORS.c.passage).order_by(score.desc()).limit(k)).all()
-        found = ((self._passage(row.passage), row.score) for row in rows)
-        return [replace(passage, score=float(score)) for passage, score in found if passage]
+        passages = self._passages([row.passage for row in rows])
+        return [replace(one, score=float(row.score)) for one, row in zip(passages, rows, strict=True) if one]
 
     @property
     def _named(self) -> dict[str, str]:

@@ -77,7 +77,7 @@ def searching(house: House) -> list[Route]:
         user, name = user_of(request.scope) or "", request.query_params.get("id", "")[:200]
         own = own_library(user)
         has_own = is_library(library_folder(own, house.settings))
-        found = open_library(own, house.settings).get(name) if has_own and name else None
+        [found] = open_library(own, house.settings).get([name]) if has_own and name else [None]
         shown = opened(house.documents.list(user), found, found.text) if found else None
         values = {"passage": found, "opened": shown, "gone": GONE, "asked": Asked.of(request.query_params)}
         return _page("passage", values, 200 if found else 404)
