@@ -246,10 +246,10 @@ def _ready_at(process: Popen[str]) -> str:
 
 
 def entered(url: str, n: int) -> Visitor:
-    """A tab of the nth person, who is logged in and has the page before them."""
+    """A tab of the nth person, who is logged in and has the page open."""
     visitor = Visitor(url, address(n))
     visitor.log_in(*login(n))
-    visitor.number("composer", "ask")
+    visitor.open()
     return visitor
 
 

@@ -36,7 +36,8 @@ class Said:
 class Visitor:
     """One tab. Log in first where there are logins.
 
-    `events` has the number of each event that a piece may send, `inputs` how many values of components come with it.
+    `events` has the number of each event that a piece may send, `inputs` how many values of components come with it,
+    `loads` both for what a browser asks for by itself as it opens the page.
     """
 
     def __init__(self, url: str, address: str = "127.0.0.1") -> None:
@@ -45,6 +46,7 @@ class Visitor:
         self.client = httpx.Client(base_url=url, timeout=120.0, transport=transport)
         self.events: dict[tuple[str, str], int] = {}
         self.inputs: dict[tuple[str, str], int] = {}
+        self.loads: dict[int, int] = {}
         self.session = uuid4().hex[:12]
 
     def log_in(self, name: str, password: str) -> None:
@@ -80,10 +82,31 @@ class Visitor:
             config = self._checked(self.client.get("/config")).json()
             names = {one["id"]: one["props"].get("elem_id") for one in config["components"]}
             for one in config["dependencies"]:
+                if any(name == "load" for _, name in one["targets"]):
+                    self.loads[one["id"]] = len(one["inputs"])
                 for target, name in one["targets"]:
                     self.events[str(names.get(target)), name] = one["id"]
                     self.inputs[str(names.get(target)), name] = len(one["inputs"])
         return self.events[piece, event]
+
+    def open(self) -> None:
+        """Open the page: what fills it is asked for all at once, and is waited for.
+
+        Raises:
+            RefusedError: a part of it failed.
+            httpx.HTTPError: the server is gone.
+        """
+        self.number("composer", "ask")
+        for number, inputs in self.loads.items():
+            self._join(number, self.session, [""] * inputs, {})
+        left = len(self.loads)
+        for line in self.stream(self.session):
+            if '"process_completed"' in line:
+                _check(line)
+                left -= 1
+                if not left:
+                    return
+        raise httpx.ReadError("The stream ended in the middle.")
 
     def send(self, piece: str, event: str, *data: Any, **values: Any) -> Said:
         """Send an event of this tab with its values, and wait until it is done; see `send_of`."""
@@ -104,9 +127,7 @@ class Visitor:
             if first < 0 and _SOURCE.search(line):
                 first = time.perf_counter() - began
             if '"process_completed"' in line:
-                ended = json.loads(line.removeprefix("data:"))
-                if not ended["success"]:
-                    raise RefusedError((ended["output"] or {}).get("error") or f"{UNTOLD}: {line[:500]}")
+                _check(line)
                 break
         else:
             raise httpx.ReadError("The stream ended in the middle.")
@@ -118,8 +139,10 @@ class Visitor:
         self, piece: str, event: str, session: str, data: Sequence[Any] = (), values: Mapping[str, Any] | None = None
     ) -> str:
         """Queue an event; returns its id."""
-        number = self.number(piece, event)
-        sent = {"data": list(data), "event_data": values or {}, "fn_index": number, "session_hash": session}
+        return self._join(self.number(piece, event), session, data, values or {})
+
+    def _join(self, number: int, session: str, data: Sequence[Any], values: Mapping[str, Any]) -> str:
+        sent = {"data": list(data), "event_data": values, "fn_index": number, "session_hash": session}
         said: str = self._checked(self.client.post(JOIN, json=sent)).json()["event_id"]
         return said
 
@@ -156,3 +179,10 @@ class Visitor:
         if response.status_code >= 400:
             raise RefusedError(f"{response.status_code}")
         return response
+
+
+def _check(line: str) -> None:
+    """Raises `RefusedError` where the message that ends an event says that it failed."""
+    ended = json.loads(line.removeprefix("data:"))
+    if not ended["success"]:
+        raise RefusedError((ended["output"] or {}).get("error") or f"{UNTOLD}: {line[:500]}")
