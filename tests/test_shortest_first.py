@@ -29,6 +29,26 @@ def test_the_least_work_comes_first_and_of_equals_who_came_first() -> None:
     assert order == ["few", "few more", "some", "many"]
 
 
+def test_several_hold_it_but_no_two_with_the_same_thing() -> None:
+    lock, order = ShortestFirst(2), list[str]()
+
+    def take(thing: str, work: int) -> None:
+        with lock.held(work, thing):
+            order.append(f"{thing}{work}")
+
+    threads = [Thread(target=take, args=one) for one in [("a", 1), ("c", 9)]]
+    with lock.held(1, "a"):
+        with lock.held(1, "b"):
+            for count, thread in enumerate(threads, 1):
+                thread.start()
+                until(lambda count=count: len(lock._waiting) == count)  # noqa: SLF001
+            assert order == []
+        threads[1].join(5)
+        assert order == ["c9"]
+    threads[0].join(5)
+    assert order == ["c9", "a1"]
+
+
 def test_an_error_gives_it_back() -> None:
     lock = ShortestFirst()
     with pytest.raises(ValueError, match="no network"), lock.held(1):

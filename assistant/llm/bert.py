@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assistant.llm.mapped_tensors import MappedTensors
-from assistant.llm.processor import sees_gpu
+from assistant.llm.processor import cores, sees_gpu
 from assistant.llm.shortest_first import ShortestFirst
 
 # Of a matrix in int8: the scale of each row, which it is multiplied by.
@@ -31,6 +31,9 @@ _MASKED = -1e4
 _OPTIONS = {"PERFORMANCE_HINT": "LATENCY", "CPU_RUNTIME_CACHE_CAPACITY": "32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0"}
 # Tokens read at once after which the engine lets go of its working memory, some 60 MB.
 _LARGE = 2048
+# Networks that read at once. Each uses all cores, so with few of these more would only delay each other, and the one
+# sentence of somebody who has just asked would share them with what the judges of others read.
+_TURNS = ShortestFirst(max(1, cores() // 2))
 
 Tensors = Mapping[str, NDArray[Any]]
 # The last hidden states, shape (texts, tokens, width), and the mask, shape (texts, tokens) -> a row for each text.
@@ -79,16 +82,15 @@ def unfit() -> Iterator[None]:
 
 
 class Running:
-    """A network, ready to run, and the weights it was made of. Threads take turns, who has the fewest tokens first."""
+    """A network, ready to run, and the weights it was made of. Of all, the one with the fewest tokens reads next."""
 
     def __init__(self, compiled: Any, tensors: Tensors) -> None:
         self._compiled = compiled
         self._let_go = tensors.let_go if isinstance(tensors, MappedTensors) else lambda: None
-        self._turns = ShortestFirst()
 
     def __call__(self, inputs: Sequence[NDArray[Any]]) -> NDArray[np.float32]:
         """A row for each text; the first of the inputs are the tokens' numbers."""
-        with self._turns.held(inputs[0].size):
+        with _TURNS.held(inputs[0].size, self):
             # a copy: the engine uses its memory again
             rows = np.array(self._compiled(inputs, share_inputs=True)[0], dtype=np.float32)
             if inputs[0].size > _LARGE:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Mapping
 from ctypes import CDLL
@@ -41,6 +42,12 @@ def has_matrix_units() -> bool:
 def has_avx2() -> bool:
     """Whether it has vectors of 256 bits with whole numbers, as nearly all x86 since 2013."""
     return "avx2" in _units()
+
+
+def cores() -> int:
+    """How many cores this process may use, hyperthreads not counted."""
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(usable, psutil.cpu_count(logical=False) or usable)
 
 
 def description(backend: str) -> str:

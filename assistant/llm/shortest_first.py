@@ -10,30 +10,39 @@ from threading import Condition
 
 
 class ShortestFirst:
-    """Threads hold it one after the other: of those who wait the one with the least work, of equals who came first.
+    """So many threads hold it at a time: of those who wait the one with the least work, of equals who came first.
 
     A sentence of somebody who has just asked then waits for the one batch that is being read, and not for all that the
     judges of others have to read.
     """
 
-    def __init__(self) -> None:
-        self._waiting: list[tuple[int, int]] = []
+    def __init__(self, most: int = 1) -> None:
+        """`most` may hold it at once, but never two of them for the same thing."""
+        self._most = most
+        self._waiting: list[tuple[int, int, object]] = []
+        self._held: list[object] = []
         self._moments = count()
-        self._held = False
         self._changed = Condition()
 
     @contextmanager
-    def held(self, work: int) -> Iterator[None]:
-        """Wait for it, and hold it for this much work, in any unit that is the same for all."""
+    def held(self, work: int, thing: object = None) -> Iterator[None]:
+        """Wait for it, and hold it for this much work with a thing, in any unit that is the same for all."""
         with self._changed:
-            place = (work, next(self._moments))
+            place = (work, next(self._moments), thing)
             insort(self._waiting, place)
-            self._changed.wait_for(lambda: not self._held and self._waiting[0] == place)
+            self._changed.wait_for(lambda: self._next() is place)
             self._waiting.remove(place)
-            self._held = True
+            self._held.append(thing)
+            self._changed.notify_all()
         try:
             yield
         finally:
             with self._changed:
-                self._held = False
+                self._held.remove(thing)
                 self._changed.notify_all()
+
+    def _next(self) -> tuple[int, int, object] | None:
+        """Who may hold it now; None while nobody may."""
+        if len(self._held) >= self._most:
+            return None
+        return next((one for one in self._waiting if one[2] not in self._held), None)

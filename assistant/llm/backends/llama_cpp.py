@@ -7,7 +7,6 @@ that differs from what the slot saw last: put what stays the same first.
 from __future__ import annotations
 
 import json
-import os
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -27,6 +26,7 @@ from assistant.llm.backends import Wanted
 from assistant.llm.context_limit import within_context
 from assistant.llm.control_tokens import defuse
 from assistant.llm.fair_queue import FairQueue
+from assistant.llm.processor import cores
 from assistant.llm.servers import logit_bias
 from assistant.llm.subprocess_engine import SubprocessEngine
 from assistant.llm.thoughts import SWITCHED_OFF, closed, spoken
@@ -229,7 +229,7 @@ class LlamaCpp:
         params.n_ctx = settings.context * settings.slots
         params.n_parallel = settings.slots
         params.n_batch = params.n_ubatch = _BATCH
-        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = settings.threads or _cores()
+        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = settings.threads or cores()
         params.cache_ram_mib = _SAVED_PROMPTS_MIB
         params.fit_params = False
         params.load_mode = _READ
@@ -342,8 +342,3 @@ def _checked(answer: Chunk) -> Chunk:
     if "error" in answer:
         raise ModelError(f"llama.cpp refused the request: {answer['error'].get('message', answer['error'])}.")
     return answer
-
-
-def _cores() -> int:
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(usable, psutil.cpu_count(logical=False) or usable)
