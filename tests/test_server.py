@@ -29,7 +29,7 @@ from assistant.llm.engines.server import Server
 from assistant.llm.servers.address import root_of
 from assistant.llm.servers.discovery import KINDS, on_this_computer
 from assistant.llm.servers.ollama import Ollama
-from assistant.llm.servers.openai_compatible import fewest
+from assistant.llm.servers.openai_compatible import estimated, fewest
 from assistant.llm.servers.probe import Probed, absences, probe
 from assistant.llm.servers.wire import CONNECT, Wire
 from assistant.protocols import LLM, Parts, silent
@@ -288,6 +288,23 @@ class TestVllm:
         body = there.bodies("/v1/completions")[-1]
         assert body["echo"]
         assert body["prompt"][-2:] == [ord("a"), ord("b")]
+
+    def test_a_server_that_does_not_come_to_counting_holds_nobody_up(
+        self, met: Met, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(server, "COUNTING", 0.3)
+        answers, waited, go = vllm(says, {"y": 0.6}), list[str](), Event()
+        engine, there = met(answers)
+        exact, tokenize = engine.count(ask("abcd")), answers["/tokenize"]
+        there.answers["/tokenize"] = lambda request: (waited.append(request.path), go.wait(20), tokenize(request))[-1]
+        assert engine.count(ask("abcd")) == exact  # which is known
+        assert engine.count(ask("abcde")) == estimated(ask("abcde"))
+        assert engine.count(ask("abcdef")) == estimated(ask("abcdef"))
+        assert len(waited) == 1
+        assert run(engine, "Hi")[-1].text
+        go.set()
+        monkeypatch.setattr(server, "ESTIMATING", 0.0)
+        assert engine.count(ask("abcde")) == exact + 1
 
     def test_prompts_are_counted_by_the_server_and_its_makers_sampling_is_overridden(self, met: Met) -> None:
         engine, there = met(vllm(says, {"y": 0.6}))

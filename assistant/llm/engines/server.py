@@ -22,7 +22,7 @@ from assistant.llm.context_limit import check_context
 from assistant.llm.control_tokens import defuse
 from assistant.llm.fair_queue import FairQueue
 from assistant.llm.servers.discovery import ANY, meet
-from assistant.llm.servers.openai_compatible import Abilities, OpenAICompatible
+from assistant.llm.servers.openai_compatible import Abilities, OpenAICompatible, estimated
 from assistant.llm.servers.reply_stream import completions, paced
 from assistant.llm.servers.wire import Wire
 from assistant.llm.thoughts import Thoughts
@@ -34,6 +34,9 @@ _POLL = 0.02
 _COUNTS = 512
 # Seconds for which a server that couldn't be met isn't asked anew, so that all who waited for that hear of it.
 AGAIN = 2.0
+# Seconds for which a server may count the tokens of a prompt, since nobody can stop that; and for which estimates do
+# where it took longer.
+COUNTING, ESTIMATING = 3.0, 60.0
 
 
 class Server:
@@ -52,7 +55,7 @@ class Server:
         self.context, self.can_score = settings.context, False
         self._queue = FairQueue(settings.slots)
         self._meeting: Future[OpenAICompatible] | None = None
-        self._failed, self._lock = -math.inf, Lock()
+        self._failed, self._late, self._lock = -math.inf, -math.inf, Lock()
         self._thoughts = Thoughts()
         self._loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._loop.run_forever, name="server", daemon=True)
@@ -118,8 +121,13 @@ class Server:
         return view
 
     def count(self, messages: Messages) -> int:
-        """Tokens of the prompt that these messages make; where the server doesn't count, an estimate."""
-        return self._counted(messages)
+        """Tokens of the prompt that these messages make; where the server doesn't count, or not soon, an estimate."""
+        if monotonic() - self._late >= ESTIMATING:
+            try:
+                return self._counted(messages)
+            except TimeoutError:
+                self._late = monotonic()
+        return estimated(messages)
 
     def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
         """The completion as it grows; see `assistant.protocols.LLM`."""
@@ -170,7 +178,12 @@ class Server:
         return self.meet().salted(self.salt) if self.salt else self.meet()
 
     def _count(self, messages: Messages) -> int:
-        return self._done(self.meet().count(messages))
+        counting = self._submitted(self.meet().count(messages))
+        try:
+            return self._result(counting, COUNTING)
+        except TimeoutError:
+            counting.cancel()
+            raise
 
     def _check(self, *batch: Messages) -> None:
         """Refuse prompts that leave no room for a reply."""
@@ -215,9 +228,9 @@ class Server:
             raise self._unloaded()
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
-    def _result(self, future: Future[T]) -> T:
+    def _result(self, future: Future[T], seconds: float | None = None) -> T:
         try:
-            return future.result()
+            return future.result(seconds)
         except CancelledError:
             raise self._unloaded() from None
 

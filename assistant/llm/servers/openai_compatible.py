@@ -120,9 +120,7 @@ class OpenAICompatible:
 
     async def count(self, messages: Messages) -> int:
         """Tokens of the prompt that these messages make."""
-        return _TEMPLATE + sum(
-            ceil(len(one.content.encode("utf-8", "replace")) / _BYTES) + _TEMPLATE for one in messages
-        )
+        return estimated(messages)
 
     async def stream(self, messages: Messages, options: Options) -> AsyncIterator[Piece]:
         """The reply, piece by piece.
@@ -317,6 +315,11 @@ class Tokenizing(OpenAICompatible):
 def said(messages: Messages) -> list[dict[str, str]]:
     """The messages as servers read them, in which no text can speak for the template."""
     return [{"role": one.role, "content": defuse(one.content)} for one in messages]
+
+
+def estimated(messages: Messages) -> int:
+    """Tokens of the prompt that the messages make, rather too many."""
+    return _TEMPLATE + sum(ceil(len(one.content.encode("utf-8", "replace")) / _BYTES) + _TEMPLATE for one in messages)
 
 
 def fewest(messages: Messages) -> int:
