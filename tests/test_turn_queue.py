@@ -12,6 +12,7 @@ from threading import Event, Thread
 
 import pytest
 
+from assistant.llm import turn_queue
 from assistant.llm.models import Models
 from assistant.llm.turn_queue import QueuedLLM, TurnQueue
 from assistant.runs import Runs
@@ -74,6 +75,32 @@ def test_who_holds_a_seat_gives_way_to_who_holds_none() -> None:
     line.leave("zoe")
     ended(second, bob)
     assert order == ["bob", "ann again"]
+
+
+def test_turns_under_way_give_way_to_one_that_has_just_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    line, said = TurnQueue(2), list[str]()
+
+    def answer(turn: QueuedLLM, name: str) -> Thread:
+        thread = Thread(target=lambda: said.append(name + turn.complete([PROMPT], Options(), Event())[0].text))
+        thread.start()
+        return thread
+
+    first = QueuedLLM(ScriptedLLM([" first", " first"]), line, "ann")
+    answer(first, "ann").join(5)
+    second = QueuedLLM(ScriptedLLM([" second"]), line, "bob")  # looks for its first sources
+    waiting = answer(first, "ann again")
+    waiting.join(0.3)
+    assert said == ["ann first"]
+    answer(second, "bob").join(5)
+    waiting.join(5)
+    assert sorted(said) == ["ann again first", "ann first", "bob second"]
+    third, fourth = (QueuedLLM(ScriptedLLM([" third"]), line, "cem") for _ in "34")
+    third.close()  # is over before it asked anything
+    monkeypatch.setattr(turn_queue, "NEW", 0.2)  # the other one takes too long to be waited for
+    first.close()
+    answer(QueuedLLM(ScriptedLLM([" last"]), line, "dora"), "dora").join(5)
+    assert said[-1] == "dora last"
+    fourth.close()
 
 
 def test_who_stops_leaves_the_line_and_takes_no_seat() -> None:

@@ -3,17 +3,25 @@
 A turn waits here before its first request to the model, or to a judge (`judges/seated.py`), and keeps its seat until it
 ends, so that answers that were begun are finished before others begin. `fair_queue.py` orders the requests of the turns
 that are under way.
+
+Until then a turn looks for its first sources, which takes a moment, and those that are under way give way to it: they
+ask nothing new of a model or a judge meanwhile.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from threading import Event
+from time import monotonic
 
 from assistant.llm.fair_queue import FairQueue, Ticket
 from assistant.llm.wrapper import Wrapper
 from assistant.protocols import LLM
 from assistant.types import Choice, Completion, Messages, Options
+
+# Seconds for which a turn that has just begun has the others wait; one that takes longer waits for something else.
+NEW = 5.0
+_POLL = 0.05
 
 
 class TurnQueue(FairQueue):
@@ -22,6 +30,27 @@ class TurnQueue(FairQueue):
     The next seat goes to the person who holds the fewest and, among equals, has waited longest. A person's second turn
     counts as waiting since their first one got its seat.
     """
+
+    def __init__(self, seats: int) -> None:
+        super().__init__(seats)
+        self._new: dict[Hashable, float] = {}
+
+    def begin(self, turn: Hashable) -> None:
+        """Note that a turn has begun."""
+        with self._changed:
+            self._new[turn] = monotonic()
+
+    def arrive(self, turn: Hashable) -> None:
+        """Note that the turn has come here, or is over: nobody has to wait for it any more."""
+        with self._changed:
+            if self._new.pop(turn, None) is not None:
+                self._changed.notify_all()
+
+    def give_way(self, stop: Event) -> None:
+        """Wait until no turn that has just begun is still to come here, or `stop` is set."""
+        with self._changed:
+            while not stop.is_set() and any(monotonic() - since < NEW for since in self._new.values()):
+                self._changed.wait(_POLL)
 
     def ahead(self, stop: Event) -> int | None:
         """How many other people come before the turn that owns `stop`; None if that turn is not waiting."""
@@ -58,11 +87,14 @@ class QueuedLLM(Wrapper):
         super().__init__(llm)
         self._line, self._person = line, person
         self._seated = False
+        line.begin(self)
 
     def wait(self, stop: Event) -> None:
-        """Wait for the seat, unless it is held already or `stop` is set."""
+        """Wait for the seat, unless it is held already or `stop` is set, and for those who have just asked."""
+        self._line.arrive(self)
         if not self._seated:
             self._seated = self._line.enter(self._person, stop)
+        self._line.give_way(stop)
 
     def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
         """As the model does it, which ends at once where `stop` was set before there was a seat."""
@@ -86,6 +118,7 @@ class QueuedLLM(Wrapper):
 
     def close(self) -> None:
         """The turn is over."""
+        self._line.arrive(self)
         if self._seated:
             self._seated = False
             self._line.leave(self._person)
