@@ -36,7 +36,7 @@ _COUNTS = 512
 AGAIN = 2.0
 # Seconds for which a server may count the tokens of a prompt, since nobody can stop that; and for which estimates do
 # where it took longer.
-COUNTING, ESTIMATING = 3.0, 60.0
+COUNTING, ESTIMATING = 5.0, 60.0
 
 
 class Server:
