@@ -103,6 +103,19 @@ def test_turns_under_way_give_way_to_one_that_has_just_begun(monkeypatch: pytest
     fourth.close()
 
 
+def test_turns_that_begin_while_one_gives_way_do_not_hold_it_up() -> None:
+    line = TurnQueue(1)
+    line.begin("first")
+    giving = Thread(target=line.give_way, args=(Event(),))
+    giving.start()
+    giving.join(0.3)
+    assert giving.is_alive()
+    line.begin("second")
+    line.arrive("first")
+    giving.join(3)
+    assert not giving.is_alive()
+
+
 def test_who_stops_leaves_the_line_and_takes_no_seat() -> None:
     line, order = TurnQueue(1), list[str]()
     assert line.enter("zoe", Event())

@@ -10,6 +10,7 @@ ask nothing new of a model or a judge meanwhile.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterator, Sequence
 from threading import Event
 from time import monotonic
@@ -47,9 +48,13 @@ class TurnQueue(FairQueue):
                 self._changed.notify_all()
 
     def give_way(self, stop: Event) -> None:
-        """Wait until no turn that has just begun is still to come here, or `stop` is set."""
+        """Wait until the turns that have just begun have come here, or `stop` is set.
+
+        Those that begin meanwhile aren't waited for: where people never cease to ask, no answer would come to its end.
+        """
         with self._changed:
-            while not stop.is_set() and any(monotonic() - since < NEW for since in self._new.values()):
+            ahead = set(self._new)
+            while not stop.is_set() and any(monotonic() - self._new.get(turn, -math.inf) < NEW for turn in ahead):
                 self._changed.wait(_POLL)
 
     def ahead(self, stop: Event) -> int | None:
