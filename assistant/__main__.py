@@ -11,7 +11,7 @@ from rich.text import Text
 from typer.core import TyperGroup
 from typer.main import get_group
 
-from assistant.commands.exit_status import MENDABLE, end_with
+from assistant.commands.exit_status import USER_ERROR, end_with
 from assistant.errors import SequiturError, SettingsError
 
 # Where each command is, and its summary: the help needs no more, and imports none of them.
@@ -74,8 +74,8 @@ class CommandLine(TyperGroup):
     # what typer has of click is private to it, hence Any
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """Put the command itself in the place of its summary."""
-        name, summary, rest = super().resolve_command(ctx, args)
-        return name, load(name) if name else summary, rest
+        name, summary, remaining = super().resolve_command(ctx, args)
+        return name, load(name) if name else summary, remaining
 
 
 def load(name: str) -> Any:
@@ -88,19 +88,19 @@ def load(name: str) -> Any:
 
     module, attribute = COMMANDS[name][0].split(":")
     try:
-        found = getattr(import_module(module), attribute)
+        command_or_group = getattr(import_module(module), attribute)
     except ModuleNotFoundError as error:
         if error.name != "benchmarks":
             raise
         raise SettingsError(
             "The benchmarks come with Sequitur's source alone: run `python -m assistant bench` in a checkout of it."
         ) from error
-    alone = Group(rich_markup_mode=None)
-    if isinstance(found, typer.Typer):
-        alone.add_typer(found, name=name)
+    group = Group(rich_markup_mode=None)
+    if isinstance(command_or_group, typer.Typer):
+        group.add_typer(command_or_group, name=name)
     else:
-        alone.command(name)(found)
-    return get_group(alone).commands[name]
+        group.command(name)(command_or_group)
+    return get_group(group).commands[name]
 
 
 app = typer.Typer(
@@ -121,10 +121,10 @@ def main() -> None:
     try:
         app()
     except SequiturError as error:
-        from assistant.commands.common import talk  # noqa: PLC0415 - the help needs none of what it imports
+        from assistant.commands.common import error_console  # noqa: PLC0415 - the help needs none of what it imports
 
-        talk.print(Text.assemble(("Error:", "red"), f" {error}"), soft_wrap=True)
-        sys.exit(MENDABLE)
+        error_console.print(Text.assemble(("Error:", "red"), f" {error}"), soft_wrap=True)
+        sys.exit(USER_ERROR)
 
 
 def run() -> NoReturn:

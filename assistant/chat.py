@@ -13,12 +13,12 @@ from typing import Protocol
 from assistant import turn as flow
 from assistant.errors import LibraryError, SequiturError, SettingsError
 from assistant.library.arrivals import Arrivals
-from assistant.library.collections import ALL, MARK, library_of, mentioned
+from assistant.library.collections import ALL, MARK, library_of, split_mention
 from assistant.protocols import Parts
 from assistant.settings import Settings
 from assistant.store.conversations import Conversations, Version, is_temporary
 from assistant.strategies.shared.strategy import strategy_named
-from assistant.text.markers import read
+from assistant.text.markers import extract_markers
 from assistant.types import Answer, Choices, Exchange, Turn, Wait, Work, new_id, now
 from assistant.whole.documents import own_library, read_documents
 from assistant.whole.work import title
@@ -28,7 +28,7 @@ from ptkb.store import Ptkb
 _LOG = logging.getLogger(__name__)
 PAUSE = 0.1  # seconds between checks whether what a message waits for is ready
 PATIENCE = 30.0  # seconds that a message waits for documents that are being added
-BROKEN = "Something went wrong inside Sequitur; the log has the details. Nothing you wrote is lost: try again."
+INTERNAL_ERROR = "Something went wrong inside Sequitur; the log has the details. Nothing you wrote is lost: try again."
 
 # Wraps the snapshots of a user's turn: to count or time it, or to refuse it before the first snapshot.
 Watch = Callable[[str, Iterator[Turn]], Iterator[Turn]]
@@ -43,7 +43,7 @@ class _Place:
     version: Version | None = None
 
 
-class Source(Protocol):
+class PartsSource(Protocol):
     """Where turns get their parts, which take a while to load; `assistant.parts.Loader` is one."""
 
     @property
@@ -74,7 +74,9 @@ class Chat:
     `arrivals` has the documents that are being added; a message waits `PATIENCE` seconds for those of its user.
     """
 
-    def __init__(self, conversations: Conversations, ptkb: Ptkb, source: Source, watches: Sequence[Watch] = ()) -> None:
+    def __init__(
+        self, conversations: Conversations, ptkb: Ptkb, source: PartsSource, watches: Sequence[Watch] = ()
+    ) -> None:
         """`watches` wrap every turn, the last of them outermost."""
         self._conversations, self._ptkb, self._source, self._watches = conversations, ptkb, source, watches
         self.arrivals = Arrivals()
@@ -91,10 +93,10 @@ class Chat:
             SequiturError: before the first snapshot, if the message can't be answered as it stands.
         """
         earlier = self._conversations.get(user, conversation).turns
-        before = next((turn.choices.collection for turn in reversed(earlier) if turn.work is None), "")
-        utterance, choices = addressed(utterance, user, choices, before, self._source.settings)
+        last_collection = next((turn.choices.collection for turn in reversed(earlier) if turn.work is None), "")
+        utterance, choices = addressed(utterance, user, choices, last_collection, self._source.settings)
         return self._run(
-            _Place(user, conversation), self._new(_Place(user, conversation), utterance, earlier, choices), stop
+            _Place(user, conversation), self._new_turn(_Place(user, conversation), utterance, earlier, choices), stop
         )
 
     def once(
@@ -107,8 +109,10 @@ class Chat:
         Raises:
             SequiturError: before the first snapshot, if the message can't be answered as it stands.
         """
-        before, history = _before(history, user, self._source.settings)
-        utterance, choices = addressed(utterance, user, choices, choices.collection or before, self._source.settings)
+        last_collection, history = _without_collections(history, user, self._source.settings)
+        utterance, choices = addressed(
+            utterance, user, choices, choices.collection or last_collection, self._source.settings
+        )
         return self._watched(user, self._with_facts(user, Turn(utterance, history, choices=choices)), stop)
 
     def within(self, user: str, collection: str, choices: Choices) -> Choices:
@@ -142,11 +146,11 @@ class Chat:
         original, earlier, _ = self._find(user, conversation, turn_id)
         place = _Place(user, conversation, Version(turn_id))
         choices = within(choices, original.choices.collection, self._source.settings)
-        turn = self._new(place, original.utterance, earlier, choices)
+        turn = self._new_turn(place, original.utterance, earlier, choices)
         turn = self._read(user, replace(turn, model=model, work=original.work))
         for turn in self._run(place, turn, stop):
             yield turn
-        if not _written(turn):
+        if not _has_text(turn):
             self._conversations.discard(user, conversation, turn.id)
         elif turn.status != "failed":
             self._conversations.choose(user, conversation, turn.id)
@@ -170,29 +174,29 @@ class Chat:
         choices = within(choices, original.choices.collection, self._source.settings)
         if is_compared:
             self._conversations.choose(user, conversation, original.id)
-        start, searched = self._new(_Place(user, conversation), original.utterance, earlier, choices), None
+        new_turn, searched_turn = self._new_turn(_Place(user, conversation), original.utterance, earlier, choices), None
         for side, strategy in enumerate(strategies, start=1):
             place, chosen = _Place(user, conversation, Version(turn_id, side)), replace(choices, strategy=strategy)
-            turn = replace(searched or start, id=new_id(), created=now(), choices=chosen, model="")
+            turn = replace(searched_turn or new_turn, id=new_id(), created=now(), choices=chosen, model="")
             for turn in self._run(place, turn, stop):
-                if turn.step == "answer" and not searched:
-                    searched = turn
+                if turn.step == "answer" and not searched_turn:
+                    searched_turn = turn
                 yield turn
-            if not _written(turn) and not turn.error:
+            if not _has_text(turn) and not turn.error:
                 self._conversations.discard(user, conversation, turn.id)
             if stop.is_set():
                 return
 
     def _find(self, user: str, conversation: str, turn_id: str) -> tuple[Turn, tuple[Turn, ...], bool]:
         """The turn, those before it, and whether it is being compared."""
-        found = self._conversations.get(user, conversation)
-        index = found.place(turn_id)
-        if index < 0:
+        stored_conversation = self._conversations.get(user, conversation)
+        position = stored_conversation.place(turn_id)
+        if position < 0:
             raise SequiturError("This reply is no longer part of the conversation; reload the page.")
-        turn = found.turns[index]
-        return turn, found.turns[:index], turn.id in found.compared
+        turn = stored_conversation.turns[position]
+        return turn, stored_conversation.turns[:position], turn.id in stored_conversation.compared
 
-    def _new(self, place: _Place, utterance: str, earlier: Sequence[Turn], choices: Choices) -> Turn:
+    def _new_turn(self, place: _Place, utterance: str, earlier: Sequence[Turn], choices: Choices) -> Turn:
         turn = Turn(utterance, exchanges(earlier), choices=choices, temporary=is_temporary(place.conversation))
         return self._with_facts(place.user, replace(turn, unanswered=unanswered(earlier)))
 
@@ -208,15 +212,15 @@ class Chat:
         return turn if turn.temporary else replace(turn, known=tuple(self._ptkb.facts(user)))
 
     def _run(self, place: _Place, turn: Turn, stop: Event) -> Iterator[Turn]:
-        saved_at = None
+        saved_step = None
         try:
             for turn in self._watched(place.user, turn, stop):
-                if turn.step != saved_at:
+                if turn.step != saved_step:
                     self._save(place, turn)
-                    saved_at = turn.step
+                    saved_step = turn.step
                 yield turn
         except SequiturError as error:
-            if saved_at is None:
+            if saved_step is None:
                 raise
             turn = replace(turn, status="failed", step="", wait=None, error=str(error))
             self._save(place, turn)
@@ -227,7 +231,7 @@ class Chat:
             raise
         except Exception:  # noqa: BLE001 - the conversation survives any bug, which goes to the log
             _LOG.exception("turn %s failed", turn.id)
-            turn = replace(turn, status="failed", step="", wait=None, error=BROKEN)
+            turn = replace(turn, status="failed", step="", wait=None, error=INTERNAL_ERROR)
             self._save(place, turn)
             yield turn
 
@@ -256,14 +260,14 @@ class Chat:
 
     def _waits(self, user: str, stop: Event, model: str) -> Iterator[Wait]:
         """What a message of this user waits for, yielded each time it changes, until nothing is left to wait for."""
-        last = None
-        while not stop.is_set() and not self._source.loaded(PAUSE if last else 0, model):
-            if (wait := self._source.waiting()) != last:
-                yield (last := wait)
-        end = monotonic() + PATIENCE
-        while not stop.is_set() and monotonic() < end and (arriving := self.arrivals.wait(user)):
-            if arriving != last:
-                yield (last := arriving)
+        last_wait = None
+        while not stop.is_set() and not self._source.loaded(PAUSE if last_wait else 0, model):
+            if (wait := self._source.waiting()) != last_wait:
+                yield (last_wait := wait)
+        deadline = monotonic() + PATIENCE
+        while not stop.is_set() and monotonic() < deadline and (arrival := self.arrivals.wait(user)):
+            if arrival != last_wait:
+                yield (last_wait := arrival)
             stop.wait(PAUSE)
 
     def _answered(self, user: str, turn: Turn, stop: Event) -> Iterator[Turn]:
@@ -282,15 +286,15 @@ def exchanges(turns: Sequence[Turn]) -> tuple[Exchange, ...]:
 
 def unanswered(turns: Sequence[Turn]) -> tuple[Exchange, ...]:
     """Those of the earlier turns that state something and have no reply, as one that was stopped early or failed."""
-    silent = (turn for turn in turns if turn.stated and not (turn.answer and turn.answer.text))
-    return tuple(_exchange(turn, Answer("")) for turn in silent)
+    unanswered_turns = (turn for turn in turns if turn.stated and not (turn.answer and turn.answer.text))
+    return tuple(_exchange(turn, Answer("")) for turn in unanswered_turns)
 
 
 def _exchange(turn: Turn, answer: Answer) -> Exchange:
     return Exchange(
         turn.utterance,
         turn.question or turn.utterance,
-        read(answer.text, most=0).text,
+        extract_markers(answer.text, max_number=0).text,
         turn.id,
         answer.origin,
         tuple(fact.id for fact in turn.reasons if fact.stored),
@@ -301,16 +305,18 @@ def _exchange(turn: Turn, answer: Answer) -> Exchange:
     )
 
 
-def addressed(utterance: str, user: str, choices: Choices, before: str, settings: Settings) -> tuple[str, Choices]:
+def addressed(
+    utterance: str, user: str, choices: Choices, last_collection: str, settings: Settings
+) -> tuple[str, Choices]:
     """A message without the collection it begins with ("@recipes how long ..."), and the choices for that collection.
 
-    A message that names none keeps `before`, the collection of the message before it, "" or "@all" for none.
+    A message that names none keeps `last_collection`, that of the message before it, "" or "@all" for none.
 
     Raises:
         LibraryError: there is no such collection, or nothing follows its name.
     """
-    named, rest = mentioned(utterance, user, settings)
-    return rest, within(choices, named or ("" if before == MARK + ALL else before), settings)
+    mention, text = split_mention(utterance, user, settings)
+    return text, within(choices, mention or ("" if last_collection == MARK + ALL else last_collection), settings)
 
 
 def within(choices: Choices, collection: str, settings: Settings) -> Choices:
@@ -321,22 +327,24 @@ def within(choices: Choices, collection: str, settings: Settings) -> Choices:
     return replace(choices, library=collection, collection=collection) if collection else choices
 
 
-def _before(history: Sequence[Exchange], user: str, settings: Settings) -> tuple[str, tuple[Exchange, ...]]:
+def _without_collections(
+    history: Sequence[Exchange], user: str, settings: Settings
+) -> tuple[str, tuple[Exchange, ...]]:
     """The collection that the last of these messages was answered from, and the messages without names of collections.
 
     A name that is no collection, or none any more, stays in its message.
     """
-    collection, plain = "", list[Exchange]()
+    last_collection, plain_exchanges = "", list[Exchange]()
     for exchange in history:
-        named, rest = "", exchange.utterance
+        mention, text = "", exchange.utterance
         with suppress(LibraryError):
-            named, rest = mentioned(exchange.utterance, user, settings)
-        collection = "" if named == MARK + ALL else named or collection
-        plain.append(replace(exchange, utterance=rest, question=rest) if named else exchange)
-    return collection, tuple(plain)
+            mention, text = split_mention(exchange.utterance, user, settings)
+        last_collection = "" if mention == MARK + ALL else mention or last_collection
+        plain_exchanges.append(replace(exchange, utterance=text, question=text) if mention else exchange)
+    return last_collection, tuple(plain_exchanges)
 
 
-def _written(turn: Turn) -> bool:
+def _has_text(turn: Turn) -> bool:
     return turn.answer is not None and bool(turn.answer.text)
 
 

@@ -96,8 +96,8 @@ class Loader:
     @property
     def error(self) -> str:
         """The sentence that says why loading failed, or "". A failed model doesn't count if another one runs since."""
-        replaced = LANGUAGE_MODEL if self.models.running else ""
-        return next((stage.error for stage in self.stages() if stage.error and stage.name != replaced), "")
+        ignored_stage = LANGUAGE_MODEL if self.models.running else ""
+        return next((stage.error for stage in self.stages() if stage.error and stage.name != ignored_stage), "")
 
     @property
     def notice(self) -> str:
@@ -185,8 +185,8 @@ class Loader:
         if self._embedder is None:
             raise ModelError(LOADING)
         retriever = self.retriever(user, choices, PATIENCE)
-        judges = self._estimator, self._support, self._suitability
-        return Parts(self.settings, llm, self._embedder, retriever, *judges)
+        turn_judges = self._estimator, self._support, self._suitability
+        return Parts(self.settings, llm, self._embedder, retriever, *turn_judges)
 
     def prepare(self, user: str, choices: Choices) -> str:
         """Begin to make whatever these choices need and is missing; the sentence that says so, or ""."""
@@ -203,12 +203,12 @@ class Loader:
         interval = sys.getswitchinterval()
         sys.setswitchinterval(_SWITCH_INTERVAL)
         try:
-            from assistant.llm.load import runs_apart  # noqa: PLC0415 - may ask torch
+            from assistant.llm.load import runs_in_own_process  # noqa: PLC0415 - may ask torch
 
-            llm = self._begin_llm() if runs_apart(self._starting.llm) else None
+            llm_future = self._begin_llm() if runs_in_own_process(self._starting.llm) else None
             self._embedder = self._stage("Sentence-BERT", self._load_embedder)
             self._stage("Starter library", self._load_starter)
-            retriever = retrievers.named(self.settings.retrieve.retriever)
+            retriever = retrievers.retriever_module(self.settings.retrieve.retriever)
             if self.settings.retrieve.opensearch.address:
                 self._stage("OpenSearch", lambda progress: self._upload_library(retriever, progress))
             elif retriever.WAITS or (retriever.ENCODES and self.settings.retrieve.encoder):
@@ -220,8 +220,8 @@ class Loader:
             self._stage("Judges", self._load_judges)
             if self.settings.turn.digest == "seq2seq":
                 self._stage("Summariser", self._load_summariser)
-            if llm:
-                llm.result()
+            if llm_future:
+                llm_future.result()
             else:
                 self._stage(LANGUAGE_MODEL, self._load_llm)
         except SequiturError:
@@ -264,7 +264,7 @@ class Loader:
     def _load_embedder(self, progress: Progress) -> SentenceEmbedder:
         embedder = load_embedder(self.settings, progress)
         # All four learn from examples at their first use, for which nobody's first message should have to wait.
-        with embedder.keeping(self.settings.data_dir / "examples"):
+        with embedder.caching_in(self.settings.data_dir / "examples"):
             intent_of("Hello", embedder, self.settings.turn)
             offers("I'm vegan.", (), embedder)
             fields_of(["I'm vegan."], embedder)
@@ -292,7 +292,7 @@ class Loader:
         except SequiturError as error:
             _LOG.info("%s", error)
 
-    def _upload_library(self, retriever: retrievers.Module, progress: Progress) -> None:
+    def _upload_library(self, retriever: retrievers.RetrieverModule, progress: Progress) -> None:
         from assistant.library.shelves import shelf_names  # noqa: PLC0415
 
         names = shelf_names(self.settings.library, "me", self.settings)
@@ -313,20 +313,20 @@ class Loader:
         Raises:
             SequiturError: there is no such library, or it isn't ready within `patience` seconds.
         """
-        from assistant.library.collections import chosen  # noqa: PLC0415 - starts the JVM
+        from assistant.library.collections import collection_documents  # noqa: PLC0415 - starts the JVM
         from assistant.library.passages import document_of  # noqa: PLC0415
         from assistant.library.shelves import open_library, own_library, shelf_names  # noqa: PLC0415
-        from assistant.retrieve.own_documents import DocumentFilter, WithOwn  # noqa: PLC0415
+        from assistant.retrieve.own_documents import DocumentFilter, WithOwnDocuments  # noqa: PLC0415
 
-        own, documents = own_library(user), chosen(choices.library, user, self.settings)
-        library = own if documents else choices.library
+        own_name, documents = own_library(user), collection_documents(choices.library, user, self.settings)
+        library = own_name if documents else choices.library
         remote = self._remote_shelves if self.settings.retrieve.opensearch.address else None
         shelves = _Shelves(self.settings, library, user, self._dense_shelves, remote, patience)
-        opened = retrievers.named(choices.retriever).opened
-        retriever = opened(shelves)
-        if own in shelf_names(library, user, self.settings):
-            alone = opened(replace(shelves, library=own)) if library != own else None
-            retriever = WithOwn(retriever, open_library(own, self.settings), alone)
+        open_retriever = retrievers.retriever_module(choices.retriever).opened
+        retriever = open_retriever(shelves)
+        if own_name in shelf_names(library, user, self.settings):
+            own_retriever = open_retriever(replace(shelves, library=own_name)) if library != own_name else None
+            retriever = WithOwnDocuments(retriever, open_library(own_name, self.settings), own_retriever)
         return DocumentFilter(retriever, documents, document_of) if documents else retriever
 
     def _dense_shelves(self) -> DenseShelves:
@@ -389,7 +389,11 @@ class _Shelves:
         """See `retrievers.Indexes`; waits a moment for what takes no longer, such as a document just added."""
         try:
             shelves, names = self.remote(True) if self.remote else self.dense(), self._names()
-            return shelves.open(names, GLANCE) if _is_encoded_unasked(names, self.settings) else shelves.opened(names)
+            return (
+                shelves.open(names, GLANCE)
+                if _is_encoded_unasked(names, self.settings)
+                else shelves.ready_retriever(names)
+            )
         except SequiturError as error:
             _LOG.info("searched by words alone: %s", error)
             return None
@@ -427,12 +431,14 @@ def load_encoder(settings: Settings, progress: Progress, embedder: SentenceEmbed
     """
     from assistant.llm.catalogue import Catalogue  # noqa: PLC0415
     from assistant.retrieve.encoders import open_encoder  # noqa: PLC0415
-    from assistant.retrieve.known_vectors import with_known  # noqa: PLC0415
+    from assistant.retrieve.known_vectors import with_known_vectors  # noqa: PLC0415
 
-    resolve, knobs = Catalogue.load().resolve, settings.retrieve
-    questions = resolve(knobs.question_encoder, settings, progress) if knobs.question_encoder else None
-    encoder = open_encoder(resolve(knobs.encoder or settings.embedder.model, settings, progress), questions, embedder)
-    return with_known(encoder)
+    resolve, retrieve = Catalogue.load().resolve, settings.retrieve
+    questions = resolve(retrieve.question_encoder, settings, progress) if retrieve.question_encoder else None
+    encoder = open_encoder(
+        resolve(retrieve.encoder or settings.embedder.model, settings, progress), questions, embedder
+    )
+    return with_known_vectors(encoder)
 
 
 def load_llm(settings: Settings, progress: Progress) -> Engine:

@@ -14,7 +14,7 @@ from queue import SimpleQueue
 from threading import Event, Lock, Thread
 from time import monotonic, sleep
 
-from assistant.chat import BROKEN
+from assistant.chat import INTERNAL_ERROR
 from assistant.errors import BusyError, EndingError, SequiturError, StoreError
 from assistant.llm.memory_trim import trim_memory
 from assistant.store.conversations import is_temporary
@@ -25,11 +25,11 @@ PAUSE = 0.1  # seconds between updates of a page
 SETTLE = 5 * PAUSE  # after the last snapshot of an answer, until all who watch it have it
 
 Answering = Callable[[Event], Iterator[Turn]]
-Ahead = Callable[[Event], int | None]
+PeopleAhead = Callable[[Event], int | None]
 _LOG = logging.getLogger(__name__)
-MOST = 200  # answers that are written, or wait for the model, for all users; each holds a thread
-UNWATCHED = 60.0  # seconds for which nobody watched, after which an answer stops
-LOOK = 5.0  # seconds between looks at which these are
+MAX_RUNS = 200  # answers that are written, or wait for the model, for all users; each holds a thread
+MAX_UNWATCHED_SECONDS = 60.0  # seconds for which nobody watched, after which an answer stops
+SWEEP_SECONDS = 5.0  # seconds between looks at which these are
 CROWDED = "So many answers are being written at this moment that no other can begin; ask again in a minute."
 ENDING = "Sequitur is being ended or started anew; ask again in a minute."
 
@@ -48,15 +48,15 @@ class Place:
 END = Place()
 
 
-class Threads:
-    """Threads that are kept for what comes next, as many as there ever was to do at once (of turns, `MOST`).
+class ThreadPool:
+    """Threads that are kept for what comes next, as many as there ever was to do at once (of turns, `MAX_RUNS`).
 
     What libraries keep for each thread that calls them (arenas of the C library, threads of their own) is then as much
     as for those, however many turns there are. They end with the process, whatever they are at.
     """
 
     def __init__(self) -> None:
-        self._acts: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._tasks: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._lock, self._idle = Lock(), 0
 
     def run(self, act: Callable[[], None]) -> None:
@@ -64,13 +64,13 @@ class Threads:
         with self._lock:
             free = self._idle > 0
             self._idle -= free
-        self._acts.put(act)
+        self._tasks.put(act)
         if not free:
             Thread(target=self._serve, name="turns", daemon=True).start()
 
     def _serve(self) -> None:
         while True:
-            self._acts.get()()
+            self._tasks.get()()
             with self._lock:
                 self._idle += 1
 
@@ -81,13 +81,15 @@ class Run:
     `turns` holds the newest snapshot of each turn by its id, in the order in which they were begun.
     """
 
-    def __init__(self, turns: Iterator[Turn], stop: Event, place: Place = END, ahead: Ahead = lambda _: None) -> None:
-        first = next(turns)
-        self.turns = {first.id: first}
+    def __init__(
+        self, turns: Iterator[Turn], stop: Event, place: Place = END, ahead: PeopleAhead = lambda _: None
+    ) -> None:
+        first_turn = next(turns)
+        self.turns = {first_turn.id: first_turn}
         self.place = place
         self.stop = stop
-        self._turns, self._ahead = turns, ahead
-        self._seen = monotonic()
+        self._turns, self._people_ahead = turns, ahead
+        self._last_watched = monotonic()
         self._over = Event()
 
     @property
@@ -96,7 +98,7 @@ class Run:
 
         While it waits for the model it says how many people are before it, which changes without it.
         """
-        turn, people = next(reversed(self.turns.values())), self._ahead(self.stop)
+        turn, people = next(reversed(self.turns.values())), self._people_ahead(self.stop)
         return turn if people is None else replace(turn, wait=Wait("line", total=people))
 
     @property
@@ -104,19 +106,19 @@ class Run:
         """Whether `turn` is the last snapshot, saved and done with."""
         return self._over.is_set()
 
-    def start(self, threads: Threads, after: Callable[[], None]) -> None:
+    def start(self, threads: ThreadPool, after: Callable[[], None]) -> None:
         """Go on in one of the threads; `after` is called at the end, whatever happens."""
         self._after = after
         threads.run(self._consume)
 
-    def look(self) -> None:
+    def mark_watched(self) -> None:
         """Note that somebody watches it now."""
-        self._seen = monotonic()
+        self._last_watched = monotonic()
 
     @property
-    def unwatched(self) -> float:
+    def unwatched_seconds(self) -> float:
         """For how many seconds nobody has watched it."""
-        return monotonic() - self._seen
+        return monotonic() - self._last_watched
 
     def join(self, seconds: float | None = None) -> None:
         """Wait for the end, for so many seconds at most."""
@@ -130,7 +132,7 @@ class Run:
             self._show(replace(self.turn, status="failed", step="", error=str(error)))
         except Exception:  # noqa: BLE001 - the page must be told, and the log has the details
             _LOG.exception("turn %s failed", self.turn.id)
-            self._show(replace(self.turn, status="failed", step="", error=BROKEN))
+            self._show(replace(self.turn, status="failed", step="", error=INTERNAL_ERROR))
         finally:
             trim_memory()
             try:
@@ -149,15 +151,17 @@ class Runs:
     One that nobody has watched for a minute stops, as if its user had stopped it: the model is there for others.
     """
 
-    def __init__(self, ahead: Ahead = lambda _: None, shared: Leases | None = None, most: int = 0) -> None:
+    def __init__(
+        self, ahead: PeopleAhead = lambda _: None, shared: Leases | None = None, max_per_user: int = 0
+    ) -> None:
         """`ahead` tells of a turn that waits for the model, by what stops it, how many people are before it.
 
-        `shared` tells of the answers that other processes write on the same database, and tells them of these. `most`
-        are written for a user at a time, at all processes together; 0 = as many as they like.
+        `shared` tells of the answers that other processes write on the same database, and tells them of these.
+        `max_per_user` are written for a user at a time, at all processes together; 0 = as many as they like.
         """
-        self._ahead, self._shared, self._most = ahead, shared, most
+        self._people_ahead, self._shared, self._max_per_user = ahead, shared, max_per_user
         self._runs: dict[tuple[str, str], Run | None] = {}  # None: one that is about to begin
-        self._lock, self._threads = Lock(), Threads()
+        self._lock, self._threads = Lock(), ThreadPool()
         self._closed, self._ending = Event(), Event()
         self._sweeper: Thread | None = None
         self._outdated = False
@@ -177,7 +181,7 @@ class Runs:
         stop = Event()
         try:
             self._announce(user, conversation)
-            run = Run(answering(stop), stop, place, self._ahead)
+            run = Run(answering(stop), stop, place, self._people_ahead)
         except BaseException:
             self._forget(user, conversation)
             raise
@@ -192,8 +196,8 @@ class Runs:
                 raise EndingError(ENDING)
             if (user, conversation) in self._runs:
                 raise BusyError(BUSY)
-            self._check_count(1 + sum(whose == user for whose, _ in self._runs))
-            if len(self._runs) >= MOST:
+            self._check_count(1 + sum(owner == user for owner, _ in self._runs))
+            if len(self._runs) >= MAX_RUNS:
                 raise BusyError(CROWDED)
             self._runs[user, conversation] = None
             if self._sweeper is None:
@@ -211,9 +215,15 @@ class Runs:
             self._check_count(self._shared.begin(user, conversation))
 
     def _check_count(self, count: int) -> None:
-        if 0 < self._most < count:
-            written = "1 answer is" if self._most == 1 else f"{self._most:,} answers are"
-            raise BusyError(f"{written} being written for you already; wait for one of them or stop it first.")
+        if 0 < self._max_per_user < count:
+            subject = "1 answer is" if self._max_per_user == 1 else f"{self._max_per_user:,} answers are"
+            raise BusyError(f"{subject} being written for you already; wait for one of them or stop it first.")
+
+    @property
+    def count(self) -> int:
+        """How many answers are being written, or are about to be, for all users."""
+        with self._lock:
+            return len(self._runs)
 
     def of(self, user: str, conversation: str) -> Run | None:
         """What is being written in a conversation."""
@@ -223,8 +233,8 @@ class Runs:
     def busy(self, user: str, conversation: str) -> bool:
         """Whether something is being written in a conversation, or is about to be, by whichever process."""
         with self._lock:
-            here = (user, conversation) in self._runs
-        return here or bool(self._shared and self._shared.elsewhere(conversation))
+            is_here = (user, conversation) in self._runs
+        return is_here or bool(self._shared and self._shared.elsewhere(conversation))
 
     def stop(self, user: str, conversation: str) -> None:
         """Stop what is being written in a conversation; what there is of it is kept."""
@@ -237,7 +247,7 @@ class Runs:
     def end(self, user: str, seconds: float = 5.0) -> None:
         """Stop all that is being written for a user and wait until it is saved."""
         with self._lock:
-            runs = [run for (whose, _), run in self._runs.items() if run and whose == user]
+            runs = [run for (owner, _), run in self._runs.items() if run and owner == user]
         _end(runs, seconds)
 
     @property
@@ -247,18 +257,18 @@ class Runs:
 
     @property
     def outdated(self) -> bool:
-        """Whether a newer version of the program uses the database by now, as of `LOOK` seconds ago at most."""
+        """Whether a newer version of the program uses the database by now, as of `SWEEP_SECONDS` ago at most."""
         return self._outdated
 
     def drain(self, seconds: float) -> bool:
         """Begin nothing any more, and wait so long for what is being written; whether all of it came to its end."""
         with self._lock:
             self._ending.set()
-            begun = bool(self._runs)
-        end = monotonic() + seconds
-        while self._runs and monotonic() < end:
+            had_runs = bool(self._runs)
+        deadline = monotonic() + seconds
+        while self._runs and monotonic() < deadline:
             sleep(PAUSE)
-        if begun:
+        if had_runs:
             sleep(SETTLE)
         return not self._runs
 
@@ -270,12 +280,12 @@ class Runs:
         _end(runs, seconds)
 
     def _sweep(self) -> None:
-        while not self._closed.wait(LOOK):
+        while not self._closed.wait(SWEEP_SECONDS):
             with self._lock:
-                runs = {where: run for where, run in self._runs.items() if run}
-            asked = self._asked_to_stop() if runs else set()
-            for where, run in runs.items():
-                if run.unwatched > UNWATCHED or where in asked:
+                runs = {key: run for key, run in self._runs.items() if run}
+            stop_requests = self._stop_requests() if runs else set()
+            for key, run in runs.items():
+                if run.unwatched_seconds > MAX_UNWATCHED_SECONDS or key in stop_requests:
                     run.stop.set()
             self._look_for_newer()
 
@@ -284,7 +294,7 @@ class Runs:
             with suppress(StoreError):  # whatever needs the database tells of it
                 self._outdated = self._shared.outdated
 
-    def _asked_to_stop(self) -> set[tuple[str, str]]:
+    def _stop_requests(self) -> set[tuple[str, str]]:
         """The users and conversations in which other processes were asked to stop; they hear that this one is alive."""
         try:
             return self._shared.look() if self._shared else set()
@@ -311,12 +321,12 @@ def _end(runs: Sequence[Run], seconds: float) -> None:
 
 async def watch(run: Run) -> AsyncIterator[Turn]:
     """The snapshots of a run, at most ten a second, until it is over; the last one always comes."""
-    seen = None
+    last_turn = None
     while True:
-        run.look()
+        run.mark_watched()
         over, turn = run.over, run.turn
-        if turn != seen:
-            seen = turn
+        if turn != last_turn:
+            last_turn = turn
             yield turn
         if over:
             return

@@ -160,9 +160,9 @@ class OpenSearchSettings(Section):
 
     @field_validator("address")
     @classmethod
-    def _is_one(cls, address: str) -> str:
-        parts = urlsplit(address)
-        if address and (parts.scheme not in {"http", "https"} or not parts.hostname or parts.username):
+    def _check_url(cls, address: str) -> str:
+        url = urlsplit(address)
+        if address and (url.scheme not in {"http", "https"} or not url.hostname or url.username):
             raise ValueError(
                 "it has to be http:// or https:// and a host; user and password have settings of their own"
             )
@@ -247,8 +247,8 @@ class RelevanceSettings(Section):
 
     def if_unanswerable_for(self, form: Literal["chat", "factoid"]) -> IfUnanswerable:
         """What happens below the threshold to a reply of this form; short answers are for evaluation."""
-        usual: IfUnanswerable = "own" if form == "chat" else "answer"
-        return usual if self.if_unanswerable == "auto" else self.if_unanswerable
+        default: IfUnanswerable = "own" if form == "chat" else "answer"
+        return default if self.if_unanswerable == "auto" else self.if_unanswerable
 
 
 class TurnSettings(Section):
@@ -409,7 +409,7 @@ class WebSettings(Section):
 
     @field_validator("host")
     @classmethod
-    def _bare(cls, host: str) -> str:
+    def _without_brackets(cls, host: str) -> str:
         """An IPv6 address as sockets want it, without the brackets of a URL."""
         return host.strip("[]")
 
@@ -468,15 +468,17 @@ class Settings(BaseSettings):
 
     @field_validator("data_dir")
     @classmethod
-    def _at_home(cls, folder: Path) -> Path:
+    def _expand_home(cls, folder: Path) -> Path:
         return folder.expanduser()
 
     @model_validator(mode="after")
-    def _has_room(self) -> Settings:
-        longest = max(self.turn.max_draft_tokens, self.turn.max_document_tokens, self.turn.max_answer_tokens)
-        least = max(MIN_CONTEXT, 2 * longest)
-        if self.llm.context < least:
-            raise ValueError(f"replies of {longest} tokens take an llm.context of {least}, not {self.llm.context}")
+    def _check_context(self) -> Settings:
+        longest_reply = max(self.turn.max_draft_tokens, self.turn.max_document_tokens, self.turn.max_answer_tokens)
+        min_context = max(MIN_CONTEXT, 2 * longest_reply)
+        if self.llm.context < min_context:
+            raise ValueError(
+                f"replies of {longest_reply} tokens take an llm.context of {min_context}, not {self.llm.context}"
+            )
         return self
 
     def changed(self, **sections: Mapping[str, Any]) -> Settings:
@@ -519,10 +521,10 @@ def load(file: Path | None = None, **overrides: Any) -> Settings:
 
         @classmethod
         def settings_customise_sources(
-            cls, settings_cls: type[BaseSettings], *sources: PydanticBaseSettingsSource, **named: Any
+            cls, settings_cls: type[BaseSettings], *sources: PydanticBaseSettingsSource, **named_sources: Any
         ) -> tuple[PydanticBaseSettingsSource, ...]:
-            usual = super().settings_customise_sources(settings_cls, *sources, **named)
-            return (*usual, InitSettingsSource(settings_cls, init_kwargs=values))
+            usual_sources = super().settings_customise_sources(settings_cls, *sources, **named_sources)
+            return (*usual_sources, InitSettingsSource(settings_cls, init_kwargs=values))
 
     try:
         return WithFile(**overrides)
@@ -532,14 +534,14 @@ def load(file: Path | None = None, **overrides: Any) -> Settings:
             " SEQUITUR_LLM__MODEL=fast."
         ) from error
     except ValidationError as error:
-        first = error.errors()[0]
-        if not first["loc"]:
-            raise SettingsError(f"The settings don't go together: {first['ctx']['error']}.") from error
-        key = ".".join(str(part) for part in first["loc"])
-        raise SettingsError(_told(key, first)) from error
+        first_error = error.errors()[0]
+        if not first_error["loc"]:
+            raise SettingsError(f"The settings don't go together: {first_error['ctx']['error']}.") from error
+        key = ".".join(str(part) for part in first_error["loc"])
+        raise SettingsError(_message_of(key, first_error)) from error
 
 
-def _told(key: str, error: ErrorDetails) -> str:
+def _message_of(key: str, error: ErrorDetails) -> str:
     """What is wrong with the setting of this name."""
     if error["type"] != "extra_forbidden":
         return f"Setting '{key}' is not valid: {error['msg']}; docs/settings.md lists them all."
@@ -552,14 +554,14 @@ def secret_settings(section: type[BaseModel] = Settings) -> Iterator[tuple[str, 
         if field.annotation is SecretStr:
             yield (name,)
         elif isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
-            yield from ((name, *rest) for rest in secret_settings(field.annotation))
+            yield from ((name, *keys) for keys in secret_settings(field.annotation))
 
 
 def default_file() -> Path | None:
     """The settings file where none is named: that of SEQUITUR_SETTINGS, or the usual one where it is there."""
-    named = os.environ.get(FILE_VARIABLE)
-    if named:
-        return Path(named)
+    named_path = os.environ.get(FILE_VARIABLE)
+    if named_path:
+        return Path(named_path)
     return usual_file() if usual_file().exists() else None
 
 

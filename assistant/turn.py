@@ -59,10 +59,11 @@ class Stage:
 
 
 Flow = tuple[Stage, ...]
-# Every message goes through BEFORE, which finds out what kind of message it is, and then through the flow of its kind.
+# Every message goes through OPENING_STAGES, which find out what kind of message it is, and then through the flow of its
+# kind.
 # Work on whole documents is no message, and goes through WORK alone. The second function of a stage says whether it is
 # due.
-BEFORE: Flow = (Stage("english", language.message), Stage("facts", facts.run), Stage("intent", intent.run))
+OPENING_STAGES: Flow = (Stage("english", language.message), Stage("facts", facts.run), Stage("intent", intent.run))
 QUESTION: Flow = (
     Stage("glance", preview.run),
     Stage("question", rewrite.run),
@@ -105,7 +106,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     parts = replace(parts, llm=Meter(RepetitionCutter(parts.llm)))
     try:
         if not turn.work:
-            for turn in _through(BEFORE, turn, parts, stop):
+            for turn in _through(OPENING_STAGES, turn, parts, stop):
                 yield turn
         for turn in _through(_flow_of(turn), turn, parts, stop):
             yield turn
@@ -171,9 +172,9 @@ def _flow_of(turn: Turn) -> Flow:
 def _through(flow: Flow, turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     # taken before the first stage runs: a step that runs others inside it adds their names to the timings, and stages
     # of these names still have to run here
-    done = set(turn.timings)
+    done_stages = set(turn.timings)
     for stage in flow:
-        if stage.name in done or not stage.is_due(turn, parts):
+        if stage.name in done_stages or not stage.is_due(turn, parts):
             continue
         if stop.is_set():
             return

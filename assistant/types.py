@@ -234,7 +234,7 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped:
+class DroppedPassage:
     """A passage that the quality classifier rejected, with its label and the label's probability, in [1/3, 1]."""
 
     passage: Passage
@@ -243,7 +243,7 @@ class Dropped:
 
 
 # Confidences are clipped this far from 0 and 1, where the score would be infinite; no estimator resolves less.
-EDGE = 1e-6
+PROBABILITY_MARGIN = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,21 +262,21 @@ class Relevance:
         """
         if not 0 <= confidence <= 1:
             raise ValueError(f"a confidence has to be in [0, 1], not {confidence}")
-        inside = min(max(confidence, EDGE), 1 - EDGE)
-        return Relevance(inside, log(inside / (1 - inside)))
+        clipped = min(max(confidence, PROBABILITY_MARGIN), 1 - PROBABILITY_MARGIN)
+        return Relevance(clipped, log(clipped / (1 - clipped)))
 
     @staticmethod
     def of_score(score: float) -> Relevance:
-        """From log-odds, such as a cross-encoder's logit, clipped to the range of `EDGE`.
+        """From log-odds, such as a cross-encoder's logit, clipped to the range of `PROBABILITY_MARGIN`.
 
         Raises:
             ValueError: the score is NaN.
         """
         if score != score:  # noqa: PLR0124 - only NaN differs from itself
             raise ValueError("a score has to be a number")
-        highest = log((1 - EDGE) / EDGE)
-        inside = min(max(score, -highest), highest)
-        return Relevance(1 / (1 + exp(-inside)), inside)
+        highest = log((1 - PROBABILITY_MARGIN) / PROBABILITY_MARGIN)
+        clipped = min(max(score, -highest), highest)
+        return Relevance(1 / (1 + exp(-clipped)), clipped)
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,7 +327,7 @@ class Digest:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class OmittedText:
     """Text that was left out since it clashes with a fact; `passage_id` is "" where the model had written it."""
 
     text: str
@@ -391,8 +391,8 @@ def _with_state(stored: object) -> object:
     """A stored sentence of an earlier version, which had no `state`, with its state derived."""
     if not isinstance(stored, dict) or "state" in stored:
         return stored
-    backed = "supported" if stored.get("citations") else "unchecked"
-    return {**stored, "state": backed if stored.get("supported") else "not"}
+    derived_state = "supported" if stored.get("citations") else "unchecked"
+    return {**stored, "state": derived_state if stored.get("supported") else "not"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -513,7 +513,7 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class TurnInput:
     """What a turn begins with, and what kind of message it is.
 
     `known` are the user's facts. `english` is the message translated into English, "" if it wasn't. A `temporary` turn
@@ -539,18 +539,18 @@ class Asked:
     unanswered: tuple[Exchange, ...] = ()
 
     @property
-    def said(self) -> str:
+    def utterance_in_english(self) -> str:
         """What was said: the English translation if there is one, else the utterance."""
         return self.english or self.utterance
 
     @property
     def request(self) -> str:
         """What was said, without sentences that only state what is among the turn's facts then."""
-        return self.rest or self.said
+        return self.rest or self.utterance_in_english
 
 
 @dataclass(frozen=True, slots=True)
-class Retrieved(Asked):
+class RetrievedTurn(TurnInput):
     """What was searched for and found: facts, passages, and the part of these that the model is shown.
 
     `reserve` are the next best passages after `passages`; the strategy re_rag uses them as well.
@@ -565,9 +565,9 @@ class Retrieved(Asked):
     passages: tuple[Passage, ...] = ()
     reserve: tuple[Passage, ...] = ()
     confidence: Confidence | None = None
-    dropped: tuple[Dropped, ...] = ()
+    dropped: tuple[DroppedPassage, ...] = ()
     digests: tuple[Digest, ...] = ()
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[OmittedText, ...] = ()
 
     @property
     def used_facts(self) -> tuple[str, ...]:
@@ -597,7 +597,7 @@ class Retrieved(Asked):
 
 
 @dataclass(frozen=True, slots=True)
-class Answered(Retrieved):
+class AnsweredTurn(RetrievedTurn):
     """The reply, and what it was chosen from.
 
     `own_answer` is what the model said by itself where the library has no answer. A reply about the stored facts has in
@@ -614,7 +614,7 @@ class Answered(Retrieved):
 
 
 @dataclass(frozen=True, slots=True)
-class Grounded(Answered):
+class GroundedTurn(AnsweredTurn):
     """Which sentences of the reply have support, and where in the passages.
 
     `left_lines` is the number of lines that were left out of work on whole documents for want of support.
@@ -631,7 +631,7 @@ class Grounded(Answered):
 
 
 @dataclass(frozen=True, slots=True)
-class Turn(Grounded):
+class Turn(GroundedTurn):
     """One utterance and all that was made of it; each step returns a copy with more in it (`dataclasses.replace`).
 
     The fields below say how the turn runs and what it cost. `wait` is shown while the turn runs and is never stored.

@@ -28,8 +28,8 @@ import psutil
 import typer
 from typer.testing import CliRunner
 
-from assistant.chat import BROKEN
-from assistant.commands.common import say, talk
+from assistant.chat import INTERNAL_ERROR
+from assistant.commands.common import print_text, error_console
 from assistant.errors import LibraryError, SequiturError
 from assistant.library import apart
 from assistant.library.readers import read, suffixes
@@ -38,11 +38,11 @@ from assistant.store.database import connect
 from assistant.store.users import Logins
 from assistant.types import Answer, Fact, Passage, Sentence, Turn, new_id, now
 from assistant.web import render
-from benchmarks.bombs import BOMBS, MORE, made
+from benchmarks.bombs import BOMBS, SIMILAR_BOMBS, write_bomb
 from benchmarks.figures import Figures
 from benchmarks.light import Served, light_settings, served
 from benchmarks.mutants import mutant
-from benchmarks.visitor import DATA, JOIN, UNTOLD, UPLOAD, RefusedError, Visitor
+from benchmarks.visitor import DATA, JOIN, UNEXPLAINED_FAILURE, UPLOAD, RefusedError, Visitor
 
 PASSWORDS = {"ann": "oats ann tea", "bob": "oats bob tea"}
 MEGABYTE = 2**20
@@ -54,7 +54,8 @@ COMMANDS = (
     *HEAVY, ["facts"], ["facts", "add"], ["facts", "remove"], ["users"], ["users", "remove"], ["restore"], ["backup"],
     ["search"], ["models", "list"], ["ikat-validate"],
 )  # fmt: skip
-SOON = SECONDS + 2.0  # of a processor, that a small document may take: what its reading may, and the start of that
+# Seconds of a processor that a small document may take: what its reading may, and the start of that.
+SMALL_DOCUMENT_SECONDS = SECONDS + 2.0
 PATIENCE = 5.0  # seconds that another person may wait for the page meanwhile, on a computer that does other work, too
 ANSWERED = 30.0  # seconds until the other person's question is answered
 GROWTH = 0.3  # GB that the server may hold more after an attack
@@ -106,28 +107,28 @@ class Target:
         visitor.log_in(name, PASSWORDS[name])
         return visitor
 
-    def held(self) -> float:
+    def memory_gb(self) -> float:
         """GB (10^9 bytes) that the server holds."""
         return float(psutil.Process(self.page.pid).memory_info().rss) / 1e9
 
     @contextmanager
-    def asked(self) -> Iterator[list[float]]:
+    def measure_waits(self) -> Iterator[list[float]]:
         """Seconds that another person waited for the page, asked four times a second meanwhile; one at least."""
-        waits, over = list[float](), Event()
+        waits, stop = list[float](), Event()
 
         def ask() -> None:
             with self.client("127.0.0.9") as client:
-                while not waits or not over.wait(0.25):
-                    began = time.perf_counter()
+                while not waits or not stop.wait(0.25):
+                    start = time.perf_counter()
                     client.get("/gradio_api/app_id")
-                    waits.append(time.perf_counter() - began)
+                    waits.append(time.perf_counter() - start)
 
         thread = Thread(target=ask)
         thread.start()
         try:
             yield waits
         finally:
-            over.set()
+            stop.set()
             thread.join()
 
 
@@ -136,48 +137,48 @@ Attack = Callable[[Target], Row]
 
 def long_names(target: Target) -> Row:
     """Names, passwords and facts of combining marks, which take time with the square of their length."""
-    through, marks = list[str](), "e" + "\u0316\u0301" * 80_000
+    breaches, marks = list[str](), "e" + "\u0316\u0301" * 80_000
     visitor = target.visitor("ann")
-    with target.asked() as waits, target.client("127.0.0.2") as stranger:
+    with target.measure_waits() as waits, target.client("127.0.0.2") as stranger:
         for n in (1_000, 3_000, 160_000):
-            said = stranger.post("/login", data={"username": marks[:n], "password": "x"})
-            through += [] if said.status_code in {400, 413, 429} else [f"login of {n}: {said.status_code}"]
+            response = stranger.post("/login", data={"username": marks[:n], "password": "x"})
+            breaches += [] if response.status_code in {400, 413, 429} else [f"login of {n}: {response.status_code}"]
         for text in (marks, marks[:20_000], "x" * 900_000):
             with suppress(RefusedError):
                 visitor.send("facts", "store", text=text)
-                through.append(f"fact of {len(text)}")
+                breaches.append(f"fact of {len(text)}")
     visitor.close()
-    through += late("others waited", max(waits), PATIENCE)
-    return Row("names, passwords and facts of combining marks", 6, tuple(through), f"others waited {max(waits):.1f} s")
+    breaches += delay_breaches("others waited", max(waits), PATIENCE)
+    return Row("names, passwords and facts of combining marks", 6, tuple(breaches), f"others waited {max(waits):.1f} s")
 
 
 def large_bodies(target: Target) -> Row:
     """200 MB as JSON, form and upload: announced and in chunks, of strangers and of a user."""
     user = target.visitor("ann")
-    before, through, tries = target.held(), list[str](), 0
+    memory_before, breaches, tries = target.memory_gb(), list[str](), 0
 
     def chunks() -> Iterator[bytes]:
         for _ in range(200):
             yield b"x" * MEGABYTE
 
-    with target.asked() as waits, target.client("127.0.0.2") as stranger:
-        for who, client in (("stranger", stranger), ("user", user.client)):
+    with target.measure_waits() as waits, target.client("127.0.0.2") as stranger:
+        for sender, client in (("stranger", stranger), ("user", user.client)):
             for path in ("/login", JOIN, UPLOAD, "/v1/chat/completions", "/gradio_api/run/predict"):
-                for length in ({"Content-Length": str(200 * MEGABYTE)}, {}):
+                for headers in ({"Content-Length": str(200 * MEGABYTE)}, {}):
                     tries += 1
-                    status = _status(client, path, chunks(), length)
-                    through += [f"{who} {path}: {status}"] if status and not 400 <= status < 500 else []
+                    status = _status(client, path, chunks(), headers)
+                    breaches += [f"{sender} {path}: {status}"] if status and not 400 <= status < 500 else []
     user.close()
-    grown = target.held() - before
-    through += late("others waited", max(waits), PATIENCE)
-    through += [f"memory {grown:+.2f} GB"] if grown > GROWTH else []
-    note = f"memory {grown:+.2f} GB; others waited {max(waits):.1f} s"
-    return Row("bodies of 200 MB", tries, tuple(through), note)
+    memory_growth = target.memory_gb() - memory_before
+    breaches += delay_breaches("others waited", max(waits), PATIENCE)
+    breaches += [f"memory {memory_growth:+.2f} GB"] if memory_growth > GROWTH else []
+    note = f"memory {memory_growth:+.2f} GB; others waited {max(waits):.1f} s"
+    return Row("bodies of 200 MB", tries, tuple(breaches), note)
 
 
-def late(what: str, seconds: float, most: float) -> list[str]:
-    """What was not held off where something took longer than it may, in seconds."""
-    return [f"{what} {seconds:.1f} s"] if seconds > most else []
+def delay_breaches(label: str, seconds: float, limit: float) -> list[str]:
+    """A list with one breach where something took longer than `limit` seconds, else an empty one."""
+    return [f"{label} {seconds:.1f} s"] if seconds > limit else []
 
 
 def _status(client: httpx.Client, path: str, chunks: Iterator[bytes], headers: dict[str, str]) -> int:
@@ -190,37 +191,40 @@ def _status(client: httpx.Client, path: str, chunks: Iterator[bytes], headers: d
 
 def bombs(_target: Target) -> Row:
     """Documents that were made to keep a worker busy or fill the memory."""
-    through, spent, ended, kinds = list[str](), dict[str, float](), 0, [*BOMBS, *MORE]
+    breaches, cpu_seconds, ended_count, kinds = list[str](), dict[str, float](), 0, [*BOMBS, *SIMILAR_BOMBS]
     with TemporaryDirectory() as folder, _by_processor():
         for name in kinds:
-            file = made(Path(folder), name)
-            before = _spent()
+            file = write_bomb(Path(folder), name)
+            start = _children_seconds()
             try:
                 read_apart(file, "d", name, Event())
             except LibraryError as error:
-                ended += str(error).startswith("it takes too")
-            spent[name] = took = _spent() - before
-            aim = SOON + SECONDS_PER_MEGABYTE * file.stat().st_size / MEGABYTE
-            through += [f"{name}: {took:.1f} s of {aim:.1f}"] if took > aim else []
+                ended_count += str(error).startswith("it takes too")
+            cpu_seconds[name] = seconds = _children_seconds() - start
+            allowed = SMALL_DOCUMENT_SECONDS + SECONDS_PER_MEGABYTE * file.stat().st_size / MEGABYTE
+            breaches += [f"{name}: {seconds:.1f} s of {allowed:.1f}"] if seconds > allowed else []
             file.unlink()
-    [*_, second, first] = sorted(spent, key=lambda name: spent[name])
-    longest = f"the longest {spent[first]:.1f} s ({first}), then {spent[second]:.1f} s ({second})"
-    long = sum(took > SOON / 2 for took in spent.values())
-    note = f"{longest}; {long} took more than {SOON / 2:.0f} s, {ended} were ended by the limits"
-    return Row("documents that were made to keep a worker busy", len(kinds), tuple(through), note)
+    [*_, next_slowest, slowest] = sorted(cpu_seconds, key=lambda name: cpu_seconds[name])
+    longest = (
+        f"the longest {cpu_seconds[slowest]:.1f} s ({slowest}), then {cpu_seconds[next_slowest]:.1f} s ({next_slowest})"
+    )
+    slow_count = sum(seconds > SMALL_DOCUMENT_SECONDS / 2 for seconds in cpu_seconds.values())
+    note = f"{longest}; {slow_count} took more than {SMALL_DOCUMENT_SECONDS / 2:.0f} s"
+    note += f", {ended_count} were ended by the limits"
+    return Row("documents that were made to keep a worker busy", len(kinds), tuple(breaches), note)
 
 
 @contextmanager
 def _by_processor() -> Iterator[None]:
-    """No reading is ended by the clock meanwhile: on a computer that does other work, too, that tells of the others."""
-    busy, apart.BUSY = apart.BUSY, math.inf
+    """Lift the limit by the clock on reading: on a computer that does other work, too, it would measure that."""
+    saved_limit, apart.CLOCK_FACTOR = apart.CLOCK_FACTOR, math.inf
     try:
         yield
     finally:
-        apart.BUSY = busy
+        apart.CLOCK_FACTOR = saved_limit
 
 
-def _spent() -> float:
+def _children_seconds() -> float:
     times = os.times()
     return times.children_user + times.children_system
 
@@ -229,17 +233,21 @@ def guesses(target: Target) -> Row:
     """Passwords guessed for a name from one address and from many; the user logs in from where they did before."""
     target.visitor("bob").close()
     statuses = list[int]()
-    with target.client("127.0.0.3") as one:
-        statuses += [one.post("/login", data={"username": "bob", "password": f"x{n}"}).status_code for n in range(30)]
+    with target.client("127.0.0.3") as stranger:
+        statuses += [
+            stranger.post("/login", data={"username": "bob", "password": f"x{n}"}).status_code for n in range(30)
+        ]
     with ThreadPoolExecutor(8) as pool:
         statuses += pool.map(lambda n: _guess(target, n), range(60))
-    let_in = [str(status) for status in statuses if status == 200]
+    breaches = [str(status) for status in statuses if status == 200]
     try:
         target.visitor("bob").close()
     except RefusedError as error:
-        let_in.append(f"the user was kept out: {error}")
-    told = sum(status == 429 for status in statuses)
-    return Row("guessed passwords", len(statuses), tuple(let_in), f"{told} told to wait; the user was let in")
+        breaches.append(f"the user was kept out: {error}")
+    throttled_count = sum(status == 429 for status in statuses)
+    return Row(
+        "guessed passwords", len(statuses), tuple(breaches), f"{throttled_count} told to wait; the user was let in"
+    )
 
 
 def _guess(target: Target, n: int) -> int:
@@ -249,7 +257,7 @@ def _guess(target: Target, n: int) -> int:
 
 def forged(target: Target) -> Row:
     """Another user's session, event and upload ids, read, steered and ended, with a login and without."""
-    ann, bob, through, tries = target.visitor("ann"), target.visitor("bob"), list[str](), 0
+    ann, bob, breaches, tries = target.visitor("ann"), target.visitor("bob"), list[str](), 0
     for n in range(16):
         session = f"anns{n}"
         event = ann.join("composer", "stop", session)
@@ -261,14 +269,14 @@ def forged(target: Target) -> Row:
             ("GET", f"/gradio_api/heartbeat/{session}", {}),
         )
         with target.client() as stranger:
-            for who, client in (("bob", bob.client), ("stranger", stranger)):
-                for method, path, more in requests:
+            for sender, client in (("bob", bob.client), ("stranger", stranger)):
+                for method, path, options in requests:
                     tries += 1
-                    status = client.request(method, path, **more).status_code
-                    through += [f"{who} {path}: {status}"] if status not in {401, 403, 404} else []
+                    status = client.request(method, path, **options).status_code
+                    breaches += [f"{sender} {path}: {status}"] if status not in {401, 403, 404} else []
     ann.close()
     bob.close()
-    return Row("forged sessions and events", tries, tuple(through))
+    return Row("forged sessions and events", tries, tuple(breaches))
 
 
 def flood(target: Target) -> Row:
@@ -276,19 +284,19 @@ def flood(target: Target) -> Row:
     ann, bob = target.visitor("ann"), target.visitor("bob")
     ann.number("composer", "ask")
     with ThreadPoolExecutor(20) as pool:
-        asked = [pool.submit(_asks, ann, n) for n in range(20)]
+        futures = [pool.submit(_is_answered, ann, n) for n in range(20)]
         time.sleep(0.2)
-        said = bob.send("composer", "ask", utterance="How rich in protein are lentils, p2x1?")
-    answered = sum(one.result() for one in asked)
-    through = [] if "p2x1" in said.text else ["the other was not answered"]
-    through += late("the other's took", said.seconds, ANSWERED)
+        reply = bob.send("composer", "ask", utterance="How rich in protein are lentils, p2x1?")
+    answered_count = sum(future.result() for future in futures)
+    breaches = [] if "p2x1" in reply.text else ["the other was not answered"]
+    breaches += delay_breaches("the other's took", reply.seconds, ANSWERED)
     ann.close()
     bob.close()
-    note = f"{answered} answered; the other's took {said.seconds:.1f} s"
-    return Row("twenty questions at once", 20, tuple(through), note)
+    note = f"{answered_count} answered; the other's took {reply.seconds:.1f} s"
+    return Row("twenty questions at once", 20, tuple(breaches), note)
 
 
-def _asks(visitor: Visitor, n: int) -> bool:
+def _is_answered(visitor: Visitor, n: int) -> bool:
     try:
         visitor.send_of(f"tab{n}", "composer", "ask", utterance=f"How rich in protein are lentils, p1x{n}?")
     except RefusedError:
@@ -298,7 +306,7 @@ def _asks(visitor: Visitor, n: int) -> bool:
 
 def other_sites(target: Target) -> Row:
     """Requests that another site's page sends with a user's cookie, and its preflights."""
-    ann, through, tries = target.visitor("ann"), list[str](), 0
+    ann, breaches, tries = target.visitor("ann"), list[str](), 0
     paths = ("/login", "/logout", JOIN, UPLOAD, "/v1/chat/completions", "/gradio_api/cancel", "/config", "/model-mark")
     for origin in (
         "http://evil.example",
@@ -311,52 +319,52 @@ def other_sites(target: Target) -> Row:
         for path in paths:
             for method in ("POST", "OPTIONS", "GET"):
                 tries += 1
-                said = ann.client.request(
+                response = ann.client.request(
                     method, path, headers={"Origin": origin, "Access-Control-Request-Method": "POST"}
                 )
-                if said.status_code not in {400, 403} or "access-control-allow-origin" in said.headers:
-                    through.append(f"{method} {path} of {origin}: {said.status_code}")
+                if response.status_code not in {400, 403} or "access-control-allow-origin" in response.headers:
+                    breaches.append(f"{method} {path} of {origin}: {response.status_code}")
     tries += 1
-    through += [] if ann.client.get("/logout").status_code == 405 else ["GET /logout"]
-    through += [] if ann.client.get("/config").status_code == 200 else ["logged out"]
+    breaches += [] if ann.client.get("/logout").status_code == 405 else ["GET /logout"]
+    breaches += [] if ann.client.get("/config").status_code == 200 else ["logged out"]
     ann.close()
-    return Row("requests of other sites", tries, tuple(through))
+    return Row("requests of other sites", tries, tuple(breaches))
 
 
 def junk(target: Target) -> Row:
     """Hosts and origins that are none, and headers that say the page is elsewhere."""
-    chance, through, tries = random.Random(0), list[str](), 0  # noqa: S311
+    rng, breaches, tries = random.Random(0), list[str](), 0  # noqa: S311
     letters = "abc.:[]@/\\ %#?\"'<>{}\t\x00\x7f\xe40127-"
-    values = ["".join(chance.choices(letters, k=chance.randrange(1, 40))) for _ in range(150)]
+    values = ["".join(rng.choices(letters, k=rng.randrange(1, 40))) for _ in range(150)]
     values += ["evil.example", "127.0.0.1.evil.example", "[", "[::1", "localhost:x", "a" * 5000]
     for header in ("Host", "Origin"):
         for value in values:
             tries += 1
             status = _raw(target.page.url, header, value)
-            through += [f"{header} {value!r}: {status}"] if status not in {"400", "403", "431", ""} else []
+            breaches += [f"{header} {value!r}: {status}"] if status not in {"400", "403", "431", ""} else []
     ann = target.visitor("ann")
     for header in ("X-Forwarded-Host", "X-Gradio-Server", "Forwarded", "X-Original-URL", "X-Rewrite-URL"):
         tries += 1
-        said = ann.client.get("/", headers={header: "http://evil.example/secret"})
-        through += [f"{header} is believed"] if "evil.example" in said.text or said.status_code >= 500 else []
+        response = ann.client.get("/", headers={header: "http://evil.example/secret"})
+        breaches += [f"{header} is believed"] if "evil.example" in response.text or response.status_code >= 500 else []
     ann.close()
-    return Row("malformed hosts and origins", tries, tuple(through))
+    return Row("malformed hosts and origins", tries, tuple(breaches))
 
 
 def _raw(url: str, header: str, value: str) -> str:
     """The status that comes back for a request with this header; "" where the server hung up."""
-    at = urlsplit(url)
-    host = "" if header == "Host" else f"Host: {at.netloc}\r\n"
-    asked = f"GET /gradio_api/app_id HTTP/1.1\r\n{host}{header}: {value}\r\nConnection: close\r\n\r\n"
-    with socket.create_connection((at.hostname, at.port), timeout=30) as there:
-        there.sendall(asked.encode("latin-1"))
-        said = there.recv(65536).decode("latin-1")
-    return said.split(" ")[1] if said.startswith("HTTP/") else ""
+    parts = urlsplit(url)
+    host = "" if header == "Host" else f"Host: {parts.netloc}\r\n"
+    request = f"GET /gradio_api/app_id HTTP/1.1\r\n{host}{header}: {value}\r\nConnection: close\r\n\r\n"
+    with socket.create_connection((parts.hostname, parts.port), timeout=30) as connection:
+        connection.sendall(request.encode("latin-1"))
+        response = connection.recv(65536).decode("latin-1")
+    return response.split(" ")[1] if response.startswith("HTTP/") else ""
 
 
 def paths(target: Target) -> Row:
     """Files that were not uploaded: of the system, of the network, of others; in events and in addresses."""
-    ann, through, tries = target.visitor("ann"), list[str](), 0
+    ann, breaches, tries = target.visitor("ann"), list[str](), 0
     names = (
         "/etc/passwd", "../../etc/passwd", f"{target.uploads}/../../etc/passwd", "file:///etc/passwd", "C:\\win.ini",
         "http://169.254.169.254/", "https://evil.example/a.txt", "//evil.example/a", "\\\\evil\\share",
@@ -369,16 +377,16 @@ def paths(target: Target) -> Row:
             file = {"path": name, "url": name, "meta": {"_type": "gradio.FileData"}}
             with suppress(RefusedError):
                 ann.send(piece, "upload", [file] if piece == "files" else file)
-                through.append(f"{piece}: {name[:40]}")
-        for way in ("/gradio_api/file={}", "/original/{}", "/js/{}", "/gradio_api/proxy={}"):
+                breaches.append(f"{piece}: {name[:40]}")
+        for template in ("/gradio_api/file={}", "/original/{}", "/js/{}", "/gradio_api/proxy={}"):
             tries += 1
-            status = ann.client.get(way.format(quote(name))).status_code
-            through += [f"{way.format(name[:40])}: {status}"] if status < 400 and name.strip("./") else []
+            status = ann.client.get(template.format(quote(name))).status_code
+            breaches += [f"{template.format(name[:40])}: {status}"] if status < 400 and name.strip("./") else []
     ann.close()
-    return Row("paths and addresses in the place of files", tries, tuple(through))
+    return Row("paths and addresses in the place of files", tries, tuple(breaches))
 
 
-class Active(HTMLParser):
+class ActiveContentParser(HTMLParser):
     """Finds what could act among what a person or a model wrote.
 
     `links` says that a link to elsewhere is meant, as a source's to its page of the web: it has to open apart, without
@@ -388,27 +396,34 @@ class Active(HTMLParser):
     def __init__(self, *, links: bool = False) -> None:
         super().__init__()
         self._links = links
-        self.found = list[str]()
+        self.active_elements = list[str]()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """As the parser calls it."""
-        values = " ".join(value or "" for _, value in attrs)
-        acts = [name for name, _ in attrs if name.startswith("on")]
-        meant = self._links and tag == "a" and "noreferrer" in values and values.startswith(("http://", "https://"))
-        links = [
-            value for name, value in attrs if name in {"href", "src", "action", "formaction", "data"} and not meant
+        joined_values = " ".join(value or "" for _, value in attrs)
+        handlers = [name for name, _ in attrs if name.startswith("on")]
+        is_source_link = (
+            self._links
+            and tag == "a"
+            and "noreferrer" in joined_values
+            and joined_values.startswith(("http://", "https://"))
+        )
+        urls = [
+            value
+            for name, value in attrs
+            if name in {"href", "src", "action", "formaction", "data"} and not is_source_link
         ]
         if (
             tag in _ACTIVE - _OURS
-            or acts
-            or any((value and "evil" in value) or "script:" in str(value) for value in links)
+            or handlers
+            or any((value and "evil" in value) or "script:" in str(value) for value in urls)
         ):
-            self.found.append(f"<{tag}> {values[:60]}")
+            self.active_elements.append(f"<{tag}> {joined_values[:60]}")
 
 
 def xss(_target: Target) -> Row:
     """Active text as message, reply, draft, fact, title, passage and name of a document, as the page renders them."""
-    through, tries = list[str](), 0
+    breaches, tries = list[str](), 0
     for payload in XSS:
         passage = Passage("one", payload, payload, source=payload)
         turn = Turn(
@@ -424,10 +439,10 @@ def xss(_target: Target) -> Row:
             (render.render("composer", draft=payload, nonce="1"), False),
         ):
             tries += 1
-            parser = Active(links=links)
+            parser = ActiveContentParser(links=links)
             parser.feed(str(html))
-            through += [f"{payload}: {found}" for found in parser.found]
-    return Row("active text on the page", tries, tuple(through))
+            breaches += [f"{payload}: {element}" for element in parser.active_elements]
+    return Row("active text on the page", tries, tuple(breaches))
 
 
 ATTACKS: tuple[Attack, ...] = (
@@ -442,53 +457,58 @@ def fuzz_readers(count: int, seed: int) -> Row:
     """Bytes that were made up, under the name of each format."""
     from hypothesis import strategies as st  # noqa: PLC0415 - for those who fuzz
 
-    through = list[str]()
-    kinds, text = sorted(suffixes()), st.text(max_size=300).map(lambda one: one.encode("utf-8", "surrogatepass"))
+    breaches = list[str]()
+    kinds, text = sorted(suffixes()), st.text(max_size=300).map(lambda string: string.encode("utf-8", "surrogatepass"))
     seeds = st.sampled_from([b"%PDF-1.4\n", b"PK\x03\x04", b"\x1f\x8b", b'{"id": 1', b"<html><p>", b"1\tx\t", b"# x\n"])
     content = st.tuples(seeds, st.binary(max_size=300) | text).map(b"".join) | st.binary(max_size=300) | text
 
     with TemporaryDirectory() as folder:
 
-        def check(given: tuple[str, bytes]) -> None:
-            file = Path(folder) / f"a{given[0]}"
-            file.write_bytes(given[1])
+        def check(example: tuple[str, bytes]) -> None:
+            file = Path(folder) / f"a{example[0]}"
+            file.write_bytes(example[1])
             try:
                 read(file)
             except LibraryError:
                 pass
             except Exception as error:  # noqa: BLE001 - what is looked for
-                through.append(f"{given[0]} {given[1][:40]!r}: {error!r}")
+                breaches.append(f"{example[0]} {example[1][:40]!r}: {error!r}")
 
-        _fuzzed(st.tuples(st.sampled_from(kinds), content), check, count, seed)
-    return Row("fuzzed documents", count, tuple(through))
+        _fuzz(st.tuples(st.sampled_from(kinds), content), check, count, seed)
+    return Row("fuzzed documents", count, tuple(breaches))
 
 
 def fuzz_mutants(count: int, seed: int) -> Row:
     """Small real documents with some of their bytes and members changed: each is read, or refused with a sentence."""
-    through, seen = list[str](), Counter[str]()
+    breaches, outcomes = list[str](), Counter[str]()
     with TemporaryDirectory() as folder:
         for n in range(count):
             suffix, content = mutant(random.Random(f"{seed} {n}"))  # noqa: S311
             file = Path(folder) / f"a{suffix}"
             file.write_bytes(content)
-            began = time.process_time()
+            start = time.process_time()
             try:
                 read(file)
-                seen["were read"] += 1
+                outcomes["were read"] += 1
             except LibraryError as error:
-                seen["were refused without knowing why" if "the log has" in str(error) else "were refused"] += 1
+                outcomes["were refused without knowing why" if "the log has" in str(error) else "were refused"] += 1
             except Exception as error:  # noqa: BLE001 - what is looked for
-                through.append(f"{n}: {suffix}: {error!r}")
-            took = time.process_time() - began
-            through += [f"{n}: {suffix}: {took:.1f} s"] if took > SOON else []
-    return Row("changed documents", count, tuple(through), ", ".join(f"{many} {what}" for what, many in seen.items()))
+                breaches.append(f"{n}: {suffix}: {error!r}")
+            seconds = time.process_time() - start
+            breaches += [f"{n}: {suffix}: {seconds:.1f} s"] if seconds > SMALL_DOCUMENT_SECONDS else []
+    return Row(
+        "changed documents",
+        count,
+        tuple(breaches),
+        ", ".join(f"{number} {outcome}" for outcome, number in outcomes.items()),
+    )
 
 
 def fuzz_events(target: Target, count: int, seed: int) -> Row:
     """Values that were made up, for every event of the page's pieces: none may end as a bug, or without a sentence."""
     from hypothesis import strategies as st  # noqa: PLC0415
 
-    visitor, through, sent, refused = target.visitor("ann"), list[str](), 0, 0
+    visitor, breaches, sent, refused = target.visitor("ann"), list[str](), 0, 0
     visitor.number("composer", "ask")
     names = sorted(name for name in visitor.events if name[0] != "None")
     value = st.none() | st.booleans() | st.integers() | st.text(max_size=40) | st.lists(st.integers(), max_size=3)
@@ -496,21 +516,21 @@ def fuzz_events(target: Target, count: int, seed: int) -> Row:
             "title", "search", "strategy", "first", "second", "passage", "cite", "page", "name", "token")  # fmt: skip
     values = st.dictionaries(st.sampled_from(keys), value, min_size=1, max_size=5)
 
-    def check(given: tuple[tuple[str, str], dict[str, Any]]) -> None:
+    def check(example: tuple[tuple[str, str], dict[str, Any]]) -> None:
         nonlocal sent, refused
         sent += 1
         try:
-            visitor.send(*given[0], *list(given[1].values())[: visitor.inputs[given[0]]], **given[1])
+            visitor.send(*example[0], *list(example[1].values())[: visitor.inputs[example[0]]], **example[1])
         except RefusedError as error:
             refused += 1
-            if str(error).startswith(("5", UNTOLD)) or BROKEN[:20] in str(error):
-                through.append(f"{given}: {error}")
+            if str(error).startswith(("5", UNEXPLAINED_FAILURE)) or INTERNAL_ERROR[:20] in str(error):
+                breaches.append(f"{example}: {error}")
         except httpx.HTTPError as error:
-            through.append(f"{given}: {error!r}")
+            breaches.append(f"{example}: {error!r}")
 
-    _fuzzed(st.tuples(st.sampled_from(names), values), check, count, seed)
+    _fuzz(st.tuples(st.sampled_from(names), values), check, count, seed)
     visitor.close()
-    return Row("fuzzed events of the page", sent, tuple(through), f"{len(names)} kinds; {refused} were refused")
+    return Row("fuzzed events of the page", sent, tuple(breaches), f"{len(names)} kinds; {refused} were refused")
 
 
 def fuzz_commands(count: int, seed: int) -> Row:
@@ -519,27 +539,27 @@ def fuzz_commands(count: int, seed: int) -> Row:
 
     from assistant.__main__ import app  # noqa: PLC0415 - the program that this is a part of
 
-    through, runner = list[str](), CliRunner()
+    breaches, runner = list[str](), CliRunner()
     commands = st.sampled_from(COMMANDS)
-    words = st.text(st.characters(exclude_characters="\0"), max_size=12).map(lambda one: one.replace("serve", ""))
+    words = st.text(st.characters(exclude_characters="\0"), max_size=12).map(lambda word: word.replace("serve", ""))
     options = st.sampled_from(["--data-dir", "--settings", "--user", "--json", "--yes", "-", "--", "--help"])
 
     with TemporaryDirectory() as folder, chdir(folder):  # a made-up word may name a folder
-        kept = {"SEQUITUR_DATA_DIR": folder, "SEQUITUR_HUB": "false"}
+        environment = {"SEQUITUR_DATA_DIR": folder, "SEQUITUR_HUB": "false"}
 
-        def check(given: tuple[list[str], list[str]]) -> None:
-            command, rest = given
+        def check(example: tuple[list[str], list[str]]) -> None:
+            command, arguments = example
             # what would load a model, or read the disk, is only made to refuse
-            asked = [*command, *(["--no-such-option"] if command in HEAVY else []), *rest]
-            result = runner.invoke(app, asked, env=kept, input="")
+            command_line = [*command, *(["--no-such-option"] if command in HEAVY else []), *arguments]
+            result = runner.invoke(app, command_line, env=environment, input="")
             if result.exception and not isinstance(result.exception, SystemExit | SequiturError):
-                through.append(f"{asked}: {result.exception!r}")
+                breaches.append(f"{command_line}: {result.exception!r}")
 
-        _fuzzed(st.tuples(commands, st.lists(words | options, max_size=4)), check, count, seed)
-    return Row("fuzzed command lines", count, tuple(through))
+        _fuzz(st.tuples(commands, st.lists(words | options, max_size=4)), check, count, seed)
+    return Row("fuzzed command lines", count, tuple(breaches))
 
 
-def _fuzzed(strategy: Any, check: Callable[[Any], None], count: int, seed: int) -> None:
+def _fuzz(strategy: Any, check: Callable[[Any], None], count: int, seed: int) -> None:
     """Call `check` with so many values of a hypothesis strategy."""
     import hypothesis  # noqa: PLC0415
 
@@ -558,7 +578,7 @@ def _fuzzed(strategy: Any, check: Callable[[Any], None], count: int, seed: int) 
 
 
 @contextmanager
-def attacked() -> Iterator[Target]:
+def attacked_page() -> Iterator[Target]:
     """A page with two users."""
     with TemporaryDirectory() as folder:
         settings = light_settings(Path(folder))
@@ -572,14 +592,14 @@ def attacked() -> Iterator[Target]:
 
 def run(count: int, seed: int, only: Iterable[str] = ()) -> list[Row]:
     """All attacks, then so many fuzzed inputs of each kind."""
-    rows, wanted = list[Row](), set(only)
-    with attacked() as target:
-        for attack in (one for one in ATTACKS if not wanted or one.__name__ in wanted):
-            rows.append(_told(attack(target)))
-        if count and not wanted:
-            rows.append(_told(fuzz_events(target, count, seed)))
-    if count and not wanted:
-        rows += [_told(fuzz(count, seed)) for fuzz in (fuzz_readers, fuzz_mutants, fuzz_commands)]
+    rows, attack_names = list[Row](), set(only)
+    with attacked_page() as target:
+        for attack in (candidate for candidate in ATTACKS if not attack_names or candidate.__name__ in attack_names):
+            rows.append(_print_row(attack(target)))
+        if count and not attack_names:
+            rows.append(_print_row(fuzz_events(target, count, seed)))
+    if count and not attack_names:
+        rows += [_print_row(fuzz(count, seed)) for fuzz in (fuzz_readers, fuzz_mutants, fuzz_commands)]
     return rows
 
 
@@ -592,12 +612,12 @@ def attacks(
 ) -> None:
     """Attack a served page: long names, large bodies, bombs, guesses, forged ids, floods, other sites, active text."""
     rows = run(count, seed, only or ())
-    told = {row.name: {"tries": row.tries, "not held off": len(row.through), "note": row.note} for row in rows}
-    figures.tell("attacks", {"seed": seed, "rows": [asdict(row) for row in rows]}, {"attack": told})
+    summary = {row.name: {"tries": row.tries, "not held off": len(row.through), "note": row.note} for row in rows}
+    figures.tell("attacks", {"seed": seed, "rows": [asdict(row) for row in rows]}, {"attack": summary})
 
 
-def _told(row: Row) -> Row:
-    talk.print(f"{row.name}: {row.tries} tries, {len(row.through)} not held off; {row.note}", style="dim", markup=False)
-    for one in row.through[:10]:
-        say(f"  {one}", talk)
+def _print_row(row: Row) -> Row:
+    error_console.print(f"{row.name}: {row.tries} tries, {len(row.through)} not held off; {row.note}", style="dim", markup=False)
+    for breach in row.through[:10]:
+        print_text(f"  {breach}", error_console)
     return row

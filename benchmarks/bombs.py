@@ -25,10 +25,10 @@ QUOTED = "Content-Type: text/plain\nContent-Transfer-Encoding: quoted-printable"
 CELL, STRING = "<c><v>1</v></c>", '<c t="s"><v>0</v></c>'
 
 
-def swapped(whole: io.BytesIO, members: dict[str, str]) -> bytes:
+def swapped(archive: io.BytesIO, members: dict[str, str]) -> bytes:
     """An archive in which the members of these names have another content, or are added."""
     changed = io.BytesIO()
-    with ZipFile(whole) as old, ZipFile(changed, "w", ZIP_DEFLATED) as new:
+    with ZipFile(archive) as old, ZipFile(changed, "w", ZIP_DEFLATED) as new:
         for name in old.namelist():
             if name not in members:
                 new.writestr(name, old.read(name))
@@ -37,25 +37,25 @@ def swapped(whole: io.BytesIO, members: dict[str, str]) -> bytes:
     return changed.getvalue()
 
 
-def word(body: str, before: str = "") -> bytes:
+def word(body: str, prolog: str = "") -> bytes:
     """A Word document of which only the main part is other than Word would write it."""
-    whole = io.BytesIO()
-    docx.Document().save(whole)
-    main = f'<?xml version="1.0"?>{before}<w:document xmlns:w="{_WORD}"><w:body>{body}</w:body></w:document>'
-    return swapped(whole, {"word/document.xml": main})
+    file = io.BytesIO()
+    docx.Document().save(file)
+    main = f'<?xml version="1.0"?>{prolog}<w:document xmlns:w="{_WORD}"><w:body>{body}</w:body></w:document>'
+    return swapped(file, {"word/document.xml": main})
 
 
-def workbook(rows: str, strings: str = "", before: str = "") -> bytes:
+def workbook(rows: str, strings: str = "", prolog: str = "") -> bytes:
     """A workbook whose only sheet has these rows, with shared strings where there are some."""
-    whole, book = io.BytesIO(), openpyxl.Workbook()
-    book.save(whole)
+    file, book = io.BytesIO(), openpyxl.Workbook()
+    book.save(file)
     kind = "application/vnd.openxmlformats-officedocument.spreadsheetml.sharedStrings+xml"
-    told = f'<Override PartName="/xl/sharedStrings.xml" ContentType="{kind}"/></Types>'
-    with ZipFile(whole) as parts:
-        types = parts.read(_TYPES).decode().replace("</Types>", told)
+    override = f'<Override PartName="/xl/sharedStrings.xml" ContentType="{kind}"/></Types>'
+    with ZipFile(file) as parts:
+        types = parts.read(_TYPES).decode().replace("</Types>", override)
     sheet = f'<?xml version="1.0"?><worksheet xmlns="{_SHEET}"><sheetData>{rows}</sheetData></worksheet>'
-    shared = f'<?xml version="1.0"?>{before}<sst xmlns="{_SHEET}">{strings}</sst>'
-    return swapped(whole, {_TYPES: types, "xl/worksheets/sheet1.xml": sheet, "xl/sharedStrings.xml": shared})
+    shared = f'<?xml version="1.0"?>{prolog}<sst xmlns="{_SHEET}">{strings}</sst>'
+    return swapped(file, {_TYPES: types, "xl/worksheets/sheet1.xml": sheet, "xl/sharedStrings.xml": shared})
 
 
 def numbered(count: int, column: str) -> str:
@@ -63,31 +63,31 @@ def numbered(count: int, column: str) -> str:
     return "".join(f'<row r="{n}"><c r="{column}{n}"><v>1</v></c></row>' for n in range(1, count + 1))
 
 
-def slides(shapes: str, before: str = "") -> bytes:
+def slides(shapes: str, prolog: str = "") -> bytes:
     """A presentation whose only slide has these shapes."""
-    whole, show = io.BytesIO(), pptx.Presentation()
+    file, show = io.BytesIO(), pptx.Presentation()
     show.slides.add_slide(show.slide_layouts[6])
-    show.save(whole)
+    show.save(file)
     tree = f"<p:spTree><p:nvGrpSpPr/><p:grpSpPr/>{shapes}</p:spTree>"
     slide = (
-        f'<?xml version="1.0"?>{before}<p:sld xmlns:p="{_SLIDE}" xmlns:a="{_DRAWING}"><p:cSld>{tree}</p:cSld></p:sld>'
+        f'<?xml version="1.0"?>{prolog}<p:sld xmlns:p="{_SLIDE}" xmlns:a="{_DRAWING}"><p:cSld>{tree}</p:cSld></p:sld>'
     )
-    return swapped(whole, {"ppt/slides/slide1.xml": slide})
+    return swapped(file, {"ppt/slides/slide1.xml": slide})
 
 
 def shape(text: str) -> str:
     """A shape of a slide that says this."""
-    named = '<p:nvSpPr><p:cNvPr id="2" name="x"/><p:cNvSpPr/><p:nvPr/></p:nvSpPr><p:spPr/>'
-    return f"<p:sp>{named}<p:txBody><a:bodyPr/><a:p><a:r><a:t>{text}</a:t></a:r></a:p></p:txBody></p:sp>"
+    properties = '<p:nvSpPr><p:cNvPr id="2" name="x"/><p:cNvSpPr/><p:nvPr/></p:nvSpPr><p:spPr/>'
+    return f"<p:sp>{properties}<p:txBody><a:bodyPr/><a:p><a:r><a:t>{text}</a:t></a:r></a:p></p:txBody></p:sp>"
 
 
-def book(items: str, spine: str, chapter: str = "", before: str = "") -> bytes:
+def book(items: str, spine: str, chapter: str = "", prolog: str = "") -> bytes:
     """An e-book with a chapter `c.xhtml`, and these items and references in its package file."""
     file = io.BytesIO()
     with ZipFile(file, "w", ZIP_DEFLATED) as parts:
         parts.writestr("META-INF/container.xml", '<container><rootfile full-path="a.opf"/></container>')
         head = "<metadata><title>Oats</title></metadata>"
-        parts.writestr("a.opf", f"{before}<package>{head}<manifest>{items}</manifest><spine>{spine}</spine></package>")
+        parts.writestr("a.opf", f"{prolog}<package>{head}<manifest>{items}</manifest><spine>{spine}</spine></package>")
         parts.writestr("c.xhtml", chapter)
     return file.getvalue()
 
@@ -115,12 +115,12 @@ def forwarded(depth: int) -> str:
 
 def parts(count: int, content: bytes) -> bytes:
     """A Word document that holds so many pictures of this content."""
-    whole = io.BytesIO()
-    docx.Document().save(whole)
-    with ZipFile(whole, "a", ZIP_DEFLATED) as changed:
+    file = io.BytesIO()
+    docx.Document().save(file)
+    with ZipFile(file, "a", ZIP_DEFLATED) as archive:
         for n in range(count):
-            changed.writestr(f"word/media/{n}.png", content)
-    return whole.getvalue()
+            archive.writestr(f"word/media/{n}.png", content)
+    return file.getvalue()
 
 
 def cell(properties: str = "", text: str = "oats") -> str:
@@ -147,11 +147,11 @@ def pdf(stream: bytes, pages: int = 1, packed: bool = False, image: bytes = b"")
         % (len(stream), b"/Filter /FlateDecode " if packed else b"", stream),
         image or b"<< >>",
     ]
-    data, places = b"%PDF-1.4\n", []
-    for n, one in enumerate(objects, 1):
-        places.append(len(data))
-        data += b"%d 0 obj %s endobj\n" % (n, one)
-    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    data, offsets = b"%PDF-1.4\n", []
+    for n, body in enumerate(objects, 1):
+        offsets.append(len(data))
+        data += b"%d 0 obj %s endobj\n" % (n, body)
+    table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
     start = len(data)
     return data + b"xref\n0 7\n0000000000 65535 f \n%strailer << /Size 7 /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF" % (
         table,
@@ -161,12 +161,12 @@ def pdf(stream: bytes, pages: int = 1, packed: bool = False, image: bytes = b"")
 
 def scan(side: int) -> bytes:
     """A PDF of one page that is a white picture, so many pixels wide and high."""
-    shown = zlib.compress(b"\xff" * (side * side // 8))
+    pixels = zlib.compress(b"\xff" * (side * side // 8))
     head = b"<< /Type /XObject /Subtype /Image /Width %d /Height %d /ColorSpace /DeviceGray /BitsPerComponent 1" % (
         side,
         side,
     )
-    image = b"%s /Filter /FlateDecode /Length %d >> stream\n%s\nendstream" % (head, len(shown), shown)
+    image = b"%s /Filter /FlateDecode /Length %d >> stream\n%s\nendstream" % (head, len(pixels), pixels)
     return pdf(b"9 0 0 9 0 0 cm /I Do", image=image)
 
 
@@ -176,8 +176,8 @@ def _references(count: int) -> str:
 
 def laughs() -> str:
     """Entities that grow tenfold, nine times."""
-    grown = "".join(f'<!ENTITY {chr(98 + n)} "{f"&{chr(97 + n)};" * 10}">' for n in range(9))
-    return f'<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">{grown}]>'
+    entities = "".join(f'<!ENTITY {chr(98 + n)} "{f"&{chr(97 + n)};" * 10}">' for n in range(9))
+    return f'<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">{entities}]>'
 
 
 BOMBS: dict[str, bytes | str | Callable[[], bytes | str]] = {
@@ -258,7 +258,7 @@ BOMBS: dict[str, bytes | str | Callable[[], bytes | str]] = {
     "laughs.epub": lambda: book(item(0), _references(1) + "&j;", "<p>oats", laughs()),
 }
 # kinds that are like those above to the readers
-MORE: dict[str, bytes | str | Callable[[], bytes | str]] = {
+SIMILAR_BOMBS: dict[str, bytes | str | Callable[[], bytes | str]] = {
     "frames.html": "<iframe>x" * MANY,
     "forms.html": "<form><input>" * MANY,
     "anchors.html": "<a href=x>y" * MANY,
@@ -290,9 +290,9 @@ MORE: dict[str, bytes | str | Callable[[], bytes | str]] = {
 }
 
 
-def made(folder: Path, name: str) -> Path:
+def write_bomb(folder: Path, name: str) -> Path:
     """The document of this name, written into a folder."""
-    content = {**BOMBS, **MORE}[name]
+    content = {**BOMBS, **SIMILAR_BOMBS}[name]
     content = content() if callable(content) else content
     (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     return folder / name

@@ -29,8 +29,8 @@ def convert(
     settings = settings_options.load_settings()
     path = Catalogue.load().resolve(model, settings)
     with TemporaryDirectory() as folder:
-        found = cost(path, settings.model_copy(update={"data_dir": Path(folder)}))
-    figures.tell("convert", found, {"conversion": {model: found}})
+        costs = cost(path, settings.model_copy(update={"data_dir": Path(folder)}))
+    figures.tell("convert", costs, {"conversion": {model: costs}})
 
 
 def cost(path: Path, settings: Settings) -> dict[str, float]:
@@ -42,29 +42,29 @@ def cost(path: Path, settings: Settings) -> dict[str, float]:
     Raises:
         ModelError: the file can't be converted.
     """
-    seen = [(0, 0)]
-    since = perf_counter()
-    folder = converted(path, settings, lambda _done, _total: seen.append(_held()))
-    seconds = perf_counter() - since
-    without, with_files = (max(column) / _GB for column in zip(*seen, strict=True))
+    samples = [(0, 0)]
+    start = perf_counter()
+    folder = converted(path, settings, lambda _done, _total: samples.append(_held_memory()))
+    seconds = perf_counter() - start
+    without_files, with_files = (max(column) / _GB for column in zip(*samples, strict=True))
     size = sum(file.stat().st_size for file in folder.iterdir()) / _GB
     return {
         "file_gb": path.stat().st_size / _GB,
         "converted_gb": size,
         "seconds": seconds,
-        "memory_gb": without,
+        "memory_gb": without_files,
         "with_files_gb": with_files,
     }
 
 
-def _held() -> tuple[int, int]:
+def _held_memory() -> tuple[int, int]:
     """Bytes that the processes of this one hold, without and with pages of files; only Linux tells them apart."""
-    without = with_files = 0
+    without_files = with_files = 0
     for child in psutil.Process().children(recursive=True):
         try:
             memory = child.memory_info()
         except psutil.NoSuchProcess:
             continue
-        without += memory.rss - getattr(memory, "shared", 0)
+        without_files += memory.rss - getattr(memory, "shared", 0)
         with_files += memory.rss
-    return without, with_files
+    return without_files, with_files

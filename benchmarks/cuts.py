@@ -16,7 +16,7 @@ from assistant.library.originals import FOLDER
 from assistant.library.shelves import library_folder, open_library, own_library
 from assistant.settings import Settings
 from assistant.store.database import database_file
-from assistant.store.users import ME
+from assistant.store.users import DEFAULT_USER
 from benchmarks.clicks import Stores
 from benchmarks.disks import Case, refusal
 from benchmarks.light import light_settings, served
@@ -36,8 +36,8 @@ def cuts(folder: Path, count: int, seed: int) -> Iterator[Case]:
     That leaves the last facts in the log that SQLite writes ahead; for half of the kinds it is brought into the
     database first.
     """
-    chance, whole = random.Random(seed), folder / "whole"  # noqa: S311
-    with served(light_settings(whole)) as page:
+    rng, original = random.Random(seed), folder / "whole"  # noqa: S311
+    with served(light_settings(original)) as page:
         visitor = Visitor(page.url)
         for fact in FACTS:
             visitor.send("facts", "store", text=fact)
@@ -51,33 +51,33 @@ def cuts(folder: Path, count: int, seed: int) -> Iterator[Case]:
         "copy of a document": (_copies, _copy_after),
     }
     for name, kind in kinds.items():
-        yield _cut_all(whole, folder, name, count, chance, *kind)
+        yield _cut_all(original, folder, name, count, rng, *kind)
 
 
 def _cut_all(
-    whole: Path,
+    original: Path,
     folder: Path,
     name: str,
     count: int,
-    chance: random.Random,
+    rng: random.Random,
     files: Callable[[Settings], list[Path]],
-    after: Callable[[Settings], Outcome],
+    check: Callable[[Settings], Outcome],
 ) -> Case:
-    outcomes, told = Counter[str](), list[str]()
+    outcomes, messages = Counter[str](), list[str]()
     for n in range(count):
-        settings = light_settings(Path(shutil.copytree(whole, folder / f"{name} {n}")))
-        _cut(chance.choice(files(settings)), chance)
-        outcome, said = after(settings)
+        settings = light_settings(Path(shutil.copytree(original, folder / f"{name} {n}")))
+        _cut(rng.choice(files(settings)), rng)
+        outcome, message = check(settings)
         outcomes[outcome] += 1
-        told += [said] if outcome in {UNCLEAR, LOST} else []
+        messages += [message] if outcome in {UNCLEAR, LOST} else []
         shutil.rmtree(settings.data_dir)
     counts = "; ".join(f"{number} {outcome}" for outcome, number in sorted(outcomes.items()))
-    return Case(f"{name} cut at {count} random places", f"{counts} {' | '.join(told[:3])}".strip(), not told)
+    return Case(f"{name} cut at {count} random places", f"{counts} {' | '.join(messages[:3])}".strip(), not messages)
 
 
-def _cut(file: Path, chance: random.Random) -> None:
+def _cut(file: Path, rng: random.Random) -> None:
     with file.open("rb+") as handle:
-        handle.truncate(chance.randrange(file.stat().st_size))
+        handle.truncate(rng.randrange(file.stat().st_size))
 
 
 def _database(settings: Settings) -> Path:
@@ -98,11 +98,11 @@ def _closed(settings: Settings) -> list[Path]:
 
 
 def _library(settings: Settings) -> Path:
-    return library_folder(own_library(ME), settings)
+    return library_folder(own_library(DEFAULT_USER), settings)
 
 
 def _index(settings: Settings) -> list[Path]:
-    return sorted(one for one in _library(settings).iterdir() if one.is_file() and one.stat().st_size > 1)
+    return sorted(path for path in _library(settings).iterdir() if path.is_file() and path.stat().st_size > 1)
 
 
 def _copies(settings: Settings) -> list[Path]:
@@ -111,59 +111,59 @@ def _copies(settings: Settings) -> list[Path]:
 
 def _facts_after(settings: Settings) -> Outcome:
     """A start, and one more fact."""
-    outcome, said = _started(settings, lambda visitor: visitor.send("facts", "store", text=LATER))
+    outcome, message = _start(settings, lambda visitor: visitor.send("facts", "store", text=LATER))
     if outcome != WORKS:
-        return outcome, said
-    there = {fact.text for fact in Stores(settings).facts()}
-    gone = {*FACTS, LATER} - there
-    return (LOST, f"{len(gone)} of {len(FACTS) + 1} facts are gone") if gone else (WORKS, "")
+        return outcome, message
+    stored_facts = {fact.text for fact in Stores(settings).facts()}
+    missing_facts = {*FACTS, LATER} - stored_facts
+    return (LOST, f"{len(missing_facts)} of {len(FACTS) + 1} facts are gone") if missing_facts else (WORKS, "")
 
 
 def _documents_after(settings: Settings) -> Outcome:
     """A start, one more document, and a search for what both say."""
-    outcome, said = _started(settings, lambda visitor: visitor.upload("b.txt", LAMP))
+    outcome, message = _start(settings, lambda visitor: visitor.upload("b.txt", LAMP))
     if outcome != WORKS:
-        return outcome, said
+        return outcome, message
     try:
-        names = {one.name for one in list_documents(own_library(ME), settings)}
-        library = open_library(own_library(ME), settings)
-        found = [library.search(question, 3) for question in ("the green door", "the table")]
+        names = {document.name for document in list_documents(own_library(DEFAULT_USER), settings)}
+        library = open_library(own_library(DEFAULT_USER), settings)
+        rankings = [library.search(question, 3) for question in ("the green door", "the table")]
     except SequiturError as error:
         return "told when it is searched", str(error)
     if names != {"a.txt", "b.txt"}:
         return LOST, f"only {', '.join(sorted(names)) or 'nothing'} is there"
-    return (WORKS, "") if all(found) else (LOST, "a document is listed and not found")
+    return (WORKS, "") if all(rankings) else (LOST, "a document is listed and not found")
 
 
 def _copy_after(settings: Settings) -> Outcome:
     """A start, the document asked for, and added once more."""
-    said = list[str]()
+    texts = list[str]()
 
     def act(visitor: Visitor) -> None:
         [document] = Stores(settings).documents().values()
-        said.append(visitor.client.get(f"/original/{document}").text)
+        texts.append(visitor.client.get(f"/original/{document}").text)
         visitor.upload("a.txt", KEY)
-        said.append(visitor.client.get(f"/original/{document}").text)
+        texts.append(visitor.client.get(f"/original/{document}").text)
 
-    outcome, why = _started(settings, act)
+    outcome, message = _start(settings, act)
     if outcome != WORKS:
-        return outcome, why
-    cut, anew = said
-    told = all(word not in cut for word in ("green", "key")) and any(word in cut for word in DAMAGED)
-    if not told or anew.encode() != KEY:
-        return LOST, f"the copy says {cut[:40]!r}, and {anew[:40]!r} after it was added anew"
+        return outcome, message
+    cut_text, new_text = texts
+    is_reported = all(word not in cut_text for word in ("green", "key")) and any(word in cut_text for word in DAMAGED)
+    if not is_reported or new_text.encode() != KEY:
+        return LOST, f"the copy says {cut_text[:40]!r}, and {new_text[:40]!r} after it was added anew"
     return "told where it is asked for, and whole once the document is added again", ""
 
 
-def _started(settings: Settings, act: Callable[[Visitor], object]) -> Outcome:
+def _start(settings: Settings, act: Callable[[Visitor], object]) -> Outcome:
     """How a start went, and a click after it."""
     try:
         with served(settings) as page:
             visitor = Visitor(page.url)
-            said = refusal(lambda: act(visitor))
+            message = refusal(lambda: act(visitor))
             visitor.close()
     except SequiturError as error:
         return (UNCLEAR if "It ended" in str(error) else "told at the start"), str(error)
-    if not said:
+    if not message:
         return WORKS, ""
-    return ("told on the page" if any(word in said for word in DAMAGED) else UNCLEAR), said
+    return ("told on the page" if any(word in message for word in DAMAGED) else UNCLEAR), message

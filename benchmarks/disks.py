@@ -16,12 +16,12 @@ from html import unescape
 from pathlib import Path
 from threading import Thread
 
-from assistant.chat import BROKEN
+from assistant.chat import INTERNAL_ERROR
 from assistant.errors import SequiturError
 from assistant.llm.catalogue import Catalogue, Entry
 from assistant.llm.sources import PinnedFile
 from assistant.settings import Settings
-from benchmarks.clicks import Clicks, Ledger, Stores, lost
+from benchmarks.clicks import Clicks, Ledger, Stores, find_losses
 from benchmarks.light import light_settings, served
 from benchmarks.visitor import RefusedError, Visitor
 
@@ -38,8 +38,8 @@ class Case:
     """A fault, what came of it, and whether nothing acknowledged was lost and every refusal said what to do."""
 
     name: str
-    said: str
-    right: bool
+    outcome: str
+    passed: bool
 
 
 def disks(folder: Path, seed: int) -> Iterator[Case]:
@@ -53,7 +53,7 @@ def disks(folder: Path, seed: int) -> Iterator[Case]:
     yield tampered_model(folder / "model")
 
 
-def _no_more_than(size: int) -> None:
+def _limit_file_size(size: int) -> None:
     import resource  # noqa: PLC0415 - Windows has none
 
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
@@ -63,37 +63,46 @@ def _no_more_than(size: int) -> None:
 def _small_disk(folder: Path) -> Iterator[bool]:
     """A disk of its own for a folder, of `DISK` bytes; whether there could be one, which takes root and Linux."""
     folder.mkdir(parents=True)
-    made = ["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", str(folder)]
-    small = shutil.which("mount") is not None and not subprocess.run(made, check=False, capture_output=True).returncode
+    mount_command = ["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", str(folder)]
+    mounted = (
+        shutil.which("mount") is not None
+        and not subprocess.run(mount_command, check=False, capture_output=True).returncode
+    )
     try:
-        yield small
+        yield mounted
     finally:
-        if small:
+        if mounted:
             subprocess.run(["umount", "--lazy", str(folder)], check=True)  # what looked at it may have it open yet
 
 
 def full_disk(folder: Path) -> Case:
     """A disk with room for some hundred facts; where none can be had, no file may grow beyond 1 MB (RLIMIT_FSIZE)."""
-    with _small_disk(folder) as small:
+    with _small_disk(folder) as mounted:
         settings, ledger = light_settings(folder), Ledger()
-        limited = None if small else partial(_no_more_than, 2**20)
-        with served(settings, before=limited) as page:
+        limit_file_size = None if mounted else partial(_limit_file_size, 2**20)
+        with served(settings, before=limit_file_size) as page:
             visitor = Visitor(page.url)
-            if small:
+            if mounted:
                 _fill(folder / "filler")
-            refused = [_facts_until_refused(visitor, ledger)]
-            refused += [refusal(act) for act in _acts_on_a_full_disk(visitor, ledger)]
-            if small:
+            refusals = [_facts_until_refused(visitor, ledger)]
+            refusals += [refusal(act) for act in _acts_on_a_full_disk(visitor, ledger)]
+            if mounted:
                 (folder / "filler").unlink()
                 visitor.send("facts", "store", text="I like room.")
                 ledger.facts.add("I like room.")
             visitor.close()
-        wrong = lost(ledger, Stores(settings).seen())
-    name = f"full disk of {DISK >> 20} MB" if small else "full disk (files of 1 MB at most)"
-    told = [f"{what}: {said or 'done'}" for what, said in zip(("fact", "answer", "document"), refused, strict=True)]
-    told.append("once there is room a fact is kept" if small else "")
-    right = not wrong and bool(refused[0]) and all("disk" in said or "space" in said for said in refused if said)
-    return Case(name, "; ".join((f"{len(ledger.facts)} facts kept", *filter(None, told), *wrong)), right)
+        losses = find_losses(ledger, Stores(settings).snapshot())
+    name = f"full disk of {DISK >> 20} MB" if mounted else "full disk (files of 1 MB at most)"
+    messages = [
+        f"{kind}: {message or 'done'}" for kind, message in zip(("fact", "answer", "document"), refusals, strict=True)
+    ]
+    messages.append("once there is room a fact is kept" if mounted else "")
+    passed = (
+        not losses
+        and bool(refusals[0])
+        and all("disk" in message or "space" in message for message in refusals if message)
+    )
+    return Case(name, "; ".join((f"{len(ledger.facts)} facts kept", *filter(None, messages), *losses)), passed)
 
 
 def _fill(file: Path) -> None:
@@ -108,9 +117,9 @@ def _facts_until_refused(visitor: Visitor, ledger: Ledger) -> str:
     """What was said of the first fact that there was no room for."""
     for n in range(4000):
         text = f"I like {'oats ' * 90}{n}."
-        if said := refusal(partial(visitor.send, "facts", "store", text=text)):
+        if message := refusal(partial(visitor.send, "facts", "store", text=text)):
             ledger.doubtful.add(text)
-            return said
+            return message
         ledger.facts.add(text)
     return ""
 
@@ -134,8 +143,8 @@ def clock(folder: Path, seed: int) -> Case:
     """The clock of the served process is set forward and back while it runs, and while it is down."""
     folder.mkdir(parents=True)
     offset, settings = folder / "offset", light_settings(folder / "data")
-    stores, ledger, acknowledged = Stores(settings), Ledger(), Counter[str]()
-    refused = list[str]()
+    stores, ledger, acknowledged_clicks = Stores(settings), Ledger(), Counter[str]()
+    refusals = list[str]()
     for jumps in (JUMPS[:3], JUMPS[3:]):
         offset.write_text(str(jumps[0]))
         with served(settings, PAUSE, partial(_clock_by, offset)) as page:
@@ -143,14 +152,14 @@ def clock(folder: Path, seed: int) -> Case:
             for jump in jumps:
                 offset.write_text(str(jump))
                 time.sleep(4 * GLANCE)
-                refused += filter(None, (refusal(clicks.click) for _ in range(CLICKS)))
-            acknowledged += clicks.done
+                refusals += filter(None, (refusal(clicks.click) for _ in range(CLICKS)))
+            acknowledged_clicks += clicks.acknowledged
             clicks.visitor.close()
-    wrong = lost(ledger, stores.seen())
-    said = f"{', '.join(f'{jump:+,} s' for jump in JUMPS)}: {acknowledged.total()} clicks acknowledged"
-    said += f", {len(wrong)} lost"
-    refusals = f", {len(refused)} refused: {' | '.join(refused[:3])}" if refused else ""
-    return Case("clock that is set", said + refusals, not wrong and not refused)
+    losses = find_losses(ledger, stores.snapshot())
+    summary = f"{', '.join(f'{jump:+,} s' for jump in JUMPS)}: {acknowledged_clicks.total()} clicks acknowledged"
+    summary += f", {len(losses)} lost"
+    refusal_text = f", {len(refusals)} refused: {' | '.join(refusals[:3])}" if refusals else ""
+    return Case("clock that is set", summary + refusal_text, not losses and not refusals)
 
 
 def _clock_by(offset: Path) -> None:
@@ -158,13 +167,13 @@ def _clock_by(offset: Path) -> None:
     import time_machine  # noqa: PLC0415 - for tests
 
     text = offset.read_text()
-    travelling = time_machine.travel(time.time() + float(text), tick=True).start()
+    traveller = time_machine.travel(time.time() + float(text), tick=True).start()
 
     def follow(text: str) -> None:
         while True:
-            if (fresh := offset.read_text()) and fresh != text:
-                travelling.move_to(time_machine.escape_hatch.time.time() + float(fresh))
-                text = fresh
+            if (new_text := offset.read_text()) and new_text != text:
+                traveller.move_to(time_machine.escape_hatch.time.time() + float(new_text))
+                text = new_text
             time.sleep(GLANCE)
 
     Thread(target=follow, args=(text,), daemon=True).start()
@@ -184,28 +193,28 @@ def read_only(folder: Path) -> Case:
     _tell(settings, "I like oats.")
     for path in (folder, *folder.rglob("*")):
         path.chmod(0o555 if path.is_dir() else 0o444)
-    said, right = _start_read_only(settings, _as_nobody)
+    message, passed = _start_read_only(settings, _as_nobody)
     for path in (folder, *folder.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
-    kept = [fact.text for fact in Stores(settings).facts()]
-    return Case("read-only data folder", said, right and kept == ["I like oats."])
+    stored_texts = [fact.text for fact in Stores(settings).facts()]
+    return Case("read-only data folder", message, passed and stored_texts == ["I like oats."])
 
 
 def read_only_disk(folder: Path) -> Case:
     """A disk that was mounted anew to be read only (tmpfs) while the server was down."""
     name = "disk mounted read-only"
-    with _small_disk(folder) as small:
-        if not small:
-            return Case(name, "not tried: only root on Linux can mount a disk", right=True)
+    with _small_disk(folder) as mounted:
+        if not mounted:
+            return Case(name, "not tried: only root on Linux can mount a disk", passed=True)
         settings = light_settings(folder)
         _tell(settings, "I like oats.")
         subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
-        said, right = _start_read_only(settings)
+        message, passed = _start_read_only(settings)
         subprocess.run(["mount", "-o", "remount,rw", str(folder)], check=True)
         _tell(settings, "I like rice.")
-        kept = sorted(fact.text for fact in Stores(settings).facts())
-    right = right and kept == ["I like oats.", "I like rice."]
-    return Case(name, f"{said}; mounted to be written again, it holds {len(kept)} facts of 2", right)
+        stored_texts = sorted(fact.text for fact in Stores(settings).facts())
+    passed = passed and stored_texts == ["I like oats.", "I like rice."]
+    return Case(name, f"{message}; mounted to be written again, it holds {len(stored_texts)} facts of 2", passed)
 
 
 def _tell(settings: Settings, fact: str) -> None:
@@ -221,9 +230,9 @@ def _start_read_only(settings: Settings, before: Callable[[], None] | None = Non
     try:
         with served(settings, before=before) as page:
             visitor = Visitor(page.url)
-            said = refusal(partial(visitor.send, "facts", "store", text="I like tea."))
+            message = refusal(partial(visitor.send, "facts", "store", text="I like tea."))
             visitor.close()
-            return f"starts; a new fact: {said or 'done'}", bool(said)
+            return f"starts; a new fact: {message or 'done'}", bool(message)
     except SequiturError as error:
         return f"does not start: {error}", "It ended" not in str(error)
 
@@ -233,19 +242,21 @@ def failing_disk(folder: Path) -> Case:
     name, image = "disk that turns read-only under a served page", folder.with_suffix(".disk")
     with _ext4(image, folder) as mounted:
         if not mounted:
-            return Case(name, "not tried: only root on Linux can mount a disk", right=True)
+            return Case(name, "not tried: only root on Linux can mount a disk", passed=True)
         settings, ledger = light_settings(folder), Ledger()
         with served(settings) as page:
             visitor = Visitor(page.url)
             visitor.send("facts", "store", text="I like oats.")
             visitor.upload("a.txt", b"The key hangs behind the green door.")
             subprocess.run(["mount", "-o", "remount,abort", str(folder)], check=True, capture_output=True)
-            refused = _refusals(visitor)
+            refusals = _refusals(visitor)
             visitor.close()
         ledger.facts, ledger.documents = {"I like oats."}, {"a.txt"}
     with _mounted(image, folder) as mounted:  # the system looks through what it noted on the disk
-        wrong = lost(ledger, Stores(settings).seen()) if mounted else ["it can't be mounted again"]
-    return Case(name, "; ".join([*_said_of(refused), *wrong]), all(map(is_clear, refused.values())) and not wrong)
+        losses = find_losses(ledger, Stores(settings).snapshot()) if mounted else ["it can't be mounted again"]
+    return Case(
+        name, "; ".join([*_refusal_lines(refusals), *losses]), all(map(is_clear, refusals.values())) and not losses
+    )
 
 
 @contextmanager
@@ -254,9 +265,11 @@ def _ext4(image: Path, folder: Path) -> Iterator[bool]:
     folder.mkdir(parents=True)
     with image.open("wb") as file:
         file.truncate(4 * DISK)
-    made = shutil.which("mkfs.ext4") is not None
-    made = made and not subprocess.run(["mkfs.ext4", "-q", str(image)], check=False, capture_output=True).returncode
-    if not made:
+    formatted = shutil.which("mkfs.ext4") is not None
+    formatted = (
+        formatted and not subprocess.run(["mkfs.ext4", "-q", str(image)], check=False, capture_output=True).returncode
+    )
+    if not formatted:
         yield False
         return
     with _mounted(image, folder) as mounted:
@@ -284,13 +297,13 @@ def _refusals(visitor: Visitor) -> dict[str, str]:
     }
 
 
-def _said_of(refused: Mapping[str, str]) -> list[str]:
-    return [f"{what}: {said or 'done'}" for what, said in refused.items()]
+def _refusal_lines(refusals: Mapping[str, str]) -> list[str]:
+    return [f"{kind}: {message or 'done'}" for kind, message in refusals.items()]
 
 
-def is_clear(said: str) -> bool:
+def is_clear(message: str) -> bool:
     """Whether a click was refused, and with a sentence that is not the one for bugs."""
-    return bool(said) and BROKEN[:20] not in said and not said.startswith(("5", "data:"))
+    return bool(message) and INTERNAL_ERROR[:20] not in message and not message.startswith(("5", "data:"))
 
 
 def deleted_folder(folder: Path) -> Case:
@@ -301,37 +314,37 @@ def deleted_folder(folder: Path) -> Case:
         visitor.send("facts", "store", text="I like oats.")
         visitor.upload("a.txt", b"The key hangs behind the green door.")
         shutil.rmtree(folder)
-        refused = _refusals(visitor)
+        refusals = _refusals(visitor)
         visitor.close()
-    said, done = _said_of(refused), {what for what, why in refused.items() if not why}
-    right = all(is_clear(why) for what, why in refused.items() if what not in done)
+    lines, done_kinds = _refusal_lines(refusals), {kind for kind, message in refusals.items() if not message}
+    passed = all(is_clear(message) for kind, message in refusals.items() if kind not in done_kinds)
     try:
         _tell(settings, "I like tea.")
-        there = list(Stores(settings).documents())
-        said.append(f"started again, it takes facts and has {' and '.join(there) or 'no document'}")
-        right = right and done <= {"document"} and ("b.txt" in there) == ("document" in done)
+        document_names = list(Stores(settings).documents())
+        lines.append(f"started again, it takes facts and has {' and '.join(document_names) or 'no document'}")
+        passed = passed and done_kinds <= {"document"} and ("b.txt" in document_names) == ("document" in done_kinds)
     except SequiturError as error:
-        said.append(f"it does not start again: {error}")
-        right = False
-    return Case("data folder deleted under a served page", "; ".join(said), right)
+        lines.append(f"it does not start again: {error}")
+        passed = False
+    return Case("data folder deleted under a served page", "; ".join(lines), passed)
 
 
 def tampered_model(folder: Path) -> Case:
     """A model whose file was changed, with its old size and time: it must not be taken for the one that was pinned."""
     from hashlib import sha256  # noqa: PLC0415
 
-    whole, settings = b"weights " * 1000, light_settings(folder)
-    pinned = PinnedFile(path="m.gguf", size=len(whole), sha256=sha256(whole).hexdigest())
+    content, settings = b"weights " * 1000, light_settings(folder)
+    pinned = PinnedFile(path="m.gguf", size=len(content), sha256=sha256(content).hexdigest())
     catalogue = Catalogue([Entry(name="m", kind="gguf", about="", files=(pinned,))])
     path = catalogue.entry("m").path(settings)
     path.parent.mkdir(parents=True)
-    path.write_bytes(whole)
+    path.write_bytes(content)
     catalogue.resolve("m", settings)
     stat = path.stat()
-    path.write_bytes(b"W" + whole[1:])
+    path.write_bytes(b"W" + content[1:])
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     try:
         catalogue.resolve("m", settings)
     except SequiturError as error:
-        return Case("tampered model, old size and time", f"refused: {error}", right=True)
-    return Case("tampered model, old size and time", "taken for the pinned one", right=False)
+        return Case("tampered model, old size and time", f"refused: {error}", passed=True)
+    return Case("tampered model, old size and time", "taken for the pinned one", passed=False)

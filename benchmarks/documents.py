@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from assistant.commands.experiment import show
+from assistant.commands.experiment import print_summary
 from assistant.errors import DataError
 from assistant.experiment.datasets import read_models
 from assistant.experiment.options import AsJson
@@ -21,7 +21,7 @@ from assistant.library.readers import read
 from assistant.library.writer import writing
 from assistant.retrieve.bm25 import Bm25
 from assistant.types import Passage
-from benchmarks.extractors import compared
+from benchmarks.extractors import compare_extractors
 from benchmarks.growth import growth
 
 QUESTIONS = Path(__file__).with_suffix(".jsonl")
@@ -30,7 +30,7 @@ LARGEST = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class DocumentQuestion:
     """A question about a document, and words of its text that answer it."""
 
     document: str
@@ -66,24 +66,30 @@ def documents(
     (`extractors.jsonl`), it tells how many of these are found whole, beside another program that reads PDFs.
     """
     readings = [reading_of(path) for path in paths]
-    passages = [passage for one in readings for passage in one.passages]
-    named, every = {path.name for path in paths}, read_models(questions, Asked, "no question about a document")
-    asked = [one for one in every if one.document in named]
-    bare = [replace(passage, heading="") for passage in passages]
-    searched: Summary = {}
-    for name, some in (("with headings", passages), ("without", bare)):
-        ranks = {one: rank_of(one, some, found) for one, found in _searched(asked, some)}
-        hits = {f"in the first {most}": sum(0 < rank <= most for rank in ranks.values()) for most in (FIRST, FOUR)}
-        missed = [one.question for one, rank in ranks.items() if not 0 < rank <= FOUR]
-        searched[name] = {"questions": len(asked), **hits, "missed": missed}
-    grown = growth(passages, [one.question for one in asked], largest)
-    told = {
-        "document": {one.name: _told(one) for one in readings},
-        "searched": searched,
-        "text": compared(paths),
-        "passages": grown,
+    passages = [passage for reading in readings for passage in reading.passages]
+    names, all_questions = (
+        {path.name for path in paths},
+        read_models(questions, DocumentQuestion, "no question about a document"),
+    )
+    asked_questions = [question for question in all_questions if question.document in names]
+    bare_passages = [replace(passage, heading="") for passage in passages]
+    search_rows: Summary = {}
+    for name, searched_passages in (("with headings", passages), ("without", bare_passages)):
+        ranks = {
+            question: rank_of(question, searched_passages, found_passages)
+            for question, found_passages in _search(asked_questions, searched_passages)
+        }
+        hits = {f"in the first {depth}": sum(0 < rank <= depth for rank in ranks.values()) for depth in (FIRST, FOUR)}
+        missed = [question.question for question, rank in ranks.items() if not 0 < rank <= FOUR]
+        search_rows[name] = {"questions": len(asked_questions), **hits, "missed": missed}
+    growth_rows = growth(passages, [question.question for question in asked_questions], largest)
+    summary = {
+        "document": {reading.name: _summary(reading) for reading in readings},
+        "searched": search_rows,
+        "text": compare_extractors(paths),
+        "passages": growth_rows,
     }
-    show({name: one for name, one in told.items() if one}, as_json)
+    print_summary({name: table for name, table in summary.items() if table}, as_json)
 
 
 def reading_of(path: Path) -> Reading:
@@ -95,37 +101,39 @@ def reading_of(path: Path) -> Reading:
     start = process_time()
     blocks = read(path)
     passages = passages_of(blocks, path.name, path.name)
-    return Reading(path.name, max(one.page for one in blocks), process_time() - start, passages)
+    return Reading(path.name, max(block.page for block in blocks), process_time() - start, passages)
 
 
-def rank_of(asked: Asked, passages: Iterable[Passage], found: Sequence[Passage]) -> int:
+def rank_of(question: DocumentQuestion, passages: Iterable[Passage], found_passages: Sequence[Passage]) -> int:
     """The place, from 1, of the first of the found passages that answers; 0 where none does.
 
     Raises:
         DataError: no passage there is has the words, so that nothing could be found.
     """
-    if not any(map(asked.is_answered, passages)):
-        raise DataError(f"No passage of {asked.document} says '{asked.says}'; mend the question or its words.")
-    return next((n for n, passage in enumerate(found, 1) if asked.is_answered(passage)), 0)
+    if not any(map(question.is_answered, passages)):
+        raise DataError(f"No passage of {question.document} says '{question.says}'; mend the question or its words.")
+    return next((n for n, passage in enumerate(found_passages, 1) if question.is_answered(passage)), 0)
 
 
-def _searched(asked: Sequence[Asked], passages: Sequence[Passage]) -> Iterator[tuple[Asked, list[Passage]]]:
+def _search(
+    questions: Sequence[DocumentQuestion], passages: Sequence[Passage]
+) -> Iterator[tuple[DocumentQuestion, list[Passage]]]:
     with TemporaryDirectory() as folder:
         with writing(Path(folder)) as writer:
             writer.add("documents", passages)
             writer.commit({})
         library = Bm25(Path(folder))
-        for one in asked:
-            yield one, library.search(one.question, FOUR)
+        for question in questions:
+            yield question, library.search(question.question, FOUR)
 
 
-def _told(one: Reading) -> Summary:
+def _summary(reading: Reading) -> Summary:
     return {
-        "pages": one.pages or None,
-        "seconds of a processor": one.seconds,
-        "pages a second": one.pages / one.seconds if one.pages else None,
-        "passages": len(one.passages),
-        "with a heading": sum(bool(passage.heading) for passage in one.passages),
+        "pages": reading.pages or None,
+        "seconds of a processor": reading.seconds,
+        "pages a second": reading.pages / reading.seconds if reading.pages else None,
+        "passages": len(reading.passages),
+        "with a heading": sum(bool(passage.heading) for passage in reading.passages),
     }
 
 

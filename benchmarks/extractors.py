@@ -36,7 +36,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class PageSentence:
     """What a person saw on a page of a document, from 1."""
 
     document: str
@@ -58,11 +58,11 @@ class File:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What of a document an extractor found: whether each was, by where it was sought; its pages, and seconds."""
+class Extraction:
+    """What an extractor found of a document's sentences: `hits` by where each was sought; its pages, and seconds."""
 
-    seen: Sequence[Seen]
-    was: Mapping[str, Sequence[bool]]
+    sentences: Sequence[PageSentence]
+    hits: Mapping[str, Sequence[bool]]
     pages: int
     seconds: float
 
@@ -82,7 +82,7 @@ def by_pypdf(path: Path) -> list[str]:
 EXTRACTORS: dict[str, Callable[[Path], list[str]]] = {"PDFium": by_pdfium, "pypdf": by_pypdf}
 
 
-def compared(paths: Iterable[Path], sentences: Path = SENTENCES, files: Path = FILES) -> Summary:
+def compare_extractors(paths: Iterable[Path], sentences: Path = SENTENCES, files: Path = FILES) -> Summary:
     """What both find of all that was seen in these documents: the mean of their shares, and the difference by document.
 
     Headings and tables are those that PDFium finds, in both. Seconds are of a processor, for the text alone.
@@ -90,68 +90,76 @@ def compared(paths: Iterable[Path], sentences: Path = SENTENCES, files: Path = F
     Raises:
         DataError: a document isn't the file that its sentences were copied from.
     """
-    every = read_models(sentences, Seen, "nothing seen on a page")
-    listed = {one.document: one for one in read_models(files, File, "no file")}
-    some = {path: [one for one in every if one.document == path.name] for path in paths}
-    for path in (path for path, seen in some.items() if seen):
-        _check(path, listed.get(path.name))
-    found = {
-        name: [_found(path, seen, extract) for path, seen in some.items() if seen]
+    all_sentences = read_models(sentences, PageSentence, "nothing seen on a page")
+    files_by_name = {file.document: file for file in read_models(files, File, "no file")}
+    sentences_by_path = {
+        path: [sentence for sentence in all_sentences if sentence.document == path.name] for path in paths
+    }
+    for path in (path for path, path_sentences in sentences_by_path.items() if path_sentences):
+        _check(path, files_by_name.get(path.name))
+    results_by_extractor = {
+        name: [
+            _run_extractor(path, path_sentences, extract)
+            for path, path_sentences in sentences_by_path.items()
+            if path_sentences
+        ]
         for name, extract in EXTRACTORS.items()
     }
-    ours, theirs = found.values()
-    if not ours:
+    pdfium_results, pypdf_results = results_by_extractor.values()
+    if not pdfium_results:
         return {}
-    told: Summary = {name: _told(one) for name, one in found.items()}
-    for where in (ON_PAGE, IN_PASSAGE):
-        told[f"more {where}"] = paired_difference(_shares(ours, where), _shares(theirs, where))
-    return told
+    summary: Summary = {name: _summary(results) for name, results in results_by_extractor.items()}
+    for scope in (ON_PAGE, IN_PASSAGE):
+        summary[f"more {scope}"] = paired_difference(_shares(pdfium_results, scope), _shares(pypdf_results, scope))
+    return summary
 
 
-def _check(path: Path, listed: File | None) -> None:
-    if listed is None or sha256(path.read_bytes()).hexdigest() != listed.sha256:
+def _check(path: Path, file: File | None) -> None:
+    if file is None or sha256(path.read_bytes()).hexdigest() != file.sha256:
         raise DataError(f"{path.name} is not the file that its sentences were copied from ({FILES.name}).")
 
 
-def _found(path: Path, seen: Sequence[Seen], extract: Callable[[Path], list[str]]) -> Found:
+def _run_extractor(path: Path, sentences: Sequence[PageSentence], extract: Callable[[Path], list[str]]) -> Extraction:
     start = process_time()
     texts = extract(path)
     seconds = process_time() - start
     title, pages = pages_of(path)
-    read = [page._replace(text=text) for page, text in zip(pages, texts, strict=True)]
-    passages = passages_of(blocks_of(title, read), path.name, path.name)
-    was = {
-        ON_PAGE: [one.is_in(texts[one.page - 1]) for one in seen],
-        IN_PASSAGE: [any(_says(passage, one) for passage in passages) for one in seen],
+    extracted_pages = [page._replace(text=text) for page, text in zip(pages, texts, strict=True)]
+    passages = passages_of(blocks_of(title, extracted_pages), path.name, path.name)
+    hits = {
+        ON_PAGE: [sentence.is_in(texts[sentence.page - 1]) for sentence in sentences],
+        IN_PASSAGE: [any(_is_in_passage(passage, sentence) for passage in passages) for sentence in sentences],
     }
-    return Found(seen, was, len(texts), seconds)
+    return Extraction(sentences, hits, len(texts), seconds)
 
 
-def _says(passage: Passage, seen: Seen) -> bool:
-    """Whether a passage says it that begins on its page or the one before; a row may have names for its cells."""
-    bare = "\n".join(values(line) or line for line in passage.text.split("\n"))
-    return passage.page in (seen.page - 1, seen.page) and (seen.is_in(passage.text) or seen.is_in(bare))
+def _is_in_passage(passage: Passage, sentence: PageSentence) -> bool:
+    """Whether the passage has the sentence and begins on its page or the one before; cells may have names."""
+    text_without_names = "\n".join(values(line) or line for line in passage.text.split("\n"))
+    return passage.page in (sentence.page - 1, sentence.page) and (
+        sentence.is_in(passage.text) or sentence.is_in(text_without_names)
+    )
 
 
-def _told(found: Sequence[Found]) -> Summary:
+def _summary(results: Sequence[Extraction]) -> Summary:
     missed = [
-        f"{one.document}, page {one.page}: {one.says}"
-        for document in found
-        for one, was in zip(document.seen, document.was[IN_PASSAGE], strict=True)
-        if not was
+        f"{sentence.document}, page {sentence.page}: {sentence.says}"
+        for result in results
+        for sentence, was_found in zip(result.sentences, result.hits[IN_PASSAGE], strict=True)
+        if not was_found
     ]
     return {
-        "documents": len(found),
-        "pages a second": sum(one.pages for one in found) / sum(one.seconds for one in found),
-        "sentences": sum(len(one.seen) for one in found),
-        **{where: sum(sum(one.was[where]) for one in found) for where in (ON_PAGE, IN_PASSAGE)},
-        **{f"share {where}": mean(_shares(found, where)) for where in (ON_PAGE, IN_PASSAGE)},
+        "documents": len(results),
+        "pages a second": sum(result.pages for result in results) / sum(result.seconds for result in results),
+        "sentences": sum(len(result.sentences) for result in results),
+        **{scope: sum(sum(result.hits[scope]) for result in results) for scope in (ON_PAGE, IN_PASSAGE)},
+        **{f"share {scope}": mean(_shares(results, scope)) for scope in (ON_PAGE, IN_PASSAGE)},
         "missed": missed,
     }
 
 
-def _shares(found: Sequence[Found], where: str) -> list[float]:
-    return [sum(one.was[where]) / len(one.seen) for one in found]
+def _shares(results: Sequence[Extraction], scope: str) -> list[float]:
+    return [sum(result.hits[scope]) / len(result.sentences) for result in results]
 
 
 def _words(text: str) -> str:

@@ -20,13 +20,13 @@ from typing import Annotated
 import httpx
 import typer
 
-from assistant.commands.common import talk
+from assistant.commands.common import error_console
 from assistant.errors import SequiturError
 from assistant.settings import Settings
 from assistant.store.database import is_postgres
-from assistant.store.users import ME
+from assistant.store.users import DEFAULT_USER
 from assistant.upkeep.accounts import Accounts
-from benchmarks.clicks import Clicks, Ledger, Stores, accept, lost, settle
+from benchmarks.clicks import Clicks, Ledger, Stores, accept, find_losses, settle
 from benchmarks.cuts import cuts
 from benchmarks.disks import PAUSE, Case, disks
 from benchmarks.figures import Figures
@@ -54,35 +54,37 @@ class Kills:
 
 def kills(settings: Settings, count: int, seed: int, each: Callable[[Kills], None] = lambda _: None) -> Kills:
     """Start the page, click, kill it at a random moment, look; so many times on the same stores."""
-    chance, found, ledger = random.Random(seed), Kills(), Ledger()  # noqa: S311
-    stores, began, pace = Stores(settings), time.perf_counter(), 1.0
+    rng, result, ledger = random.Random(seed), Kills(), Ledger()  # noqa: S311
+    stores, start, click_seconds = Stores(settings), time.perf_counter(), 1.0
     for n in range(count):
         try:
             with served(settings, PAUSE) as page:
-                clicks = Clicks(Visitor(page.url), stores, ledger, chance)
-                pace = _killed(page, clicks, found, chance.uniform(0, SPAN) * pace) or 2 * pace
+                clicks = Clicks(Visitor(page.url), stores, ledger, rng)
+                click_seconds = (
+                    _click_until_killed(page, clicks, result, rng.uniform(0, SPAN) * click_seconds) or 2 * click_seconds
+                )
         except SequiturError as error:
-            found.not_started.append(str(error))
-        seen = stores.seen()
-        wrong = lost(ledger, seen)
-        settle(ledger, seen)
-        if wrong:
-            accept(ledger, seen)
-        found.lost += wrong
+            result.not_started.append(str(error))
+        stored = stores.snapshot()
+        losses = find_losses(ledger, stored)
+        settle(ledger, stored)
+        if losses:
+            accept(ledger, stored)
+        result.lost += losses
         if n % BATCH == BATCH - 1:
-            Accounts(settings, stores.engine).delete(ME)
+            Accounts(settings, stores.engine).delete(DEFAULT_USER)
             ledger.forget()
-            found.lost += lost(ledger, stores.seen())
-        found.kills += 1
-        found.seconds = time.perf_counter() - began
-        each(found)
-    return found
+            result.lost += find_losses(ledger, stores.snapshot())
+        result.kills += 1
+        result.seconds = time.perf_counter() - start
+        each(result)
+    return result
 
 
-def _killed(page: Served, clicks: Clicks, found: Kills, moment: float) -> float:
+def _click_until_killed(page: Served, clicks: Clicks, result: Kills, moment: float) -> float:
     """Click until the kill, `moment` seconds after the first click; returns the mean seconds of a click, or 0."""
     clicks.visitor.number("composer", "ask")
-    began, timer = time.perf_counter(), Timer(moment, page.kill)
+    start, timer = time.perf_counter(), Timer(moment, page.kill)
     timer.start()
     try:
         while True:
@@ -90,16 +92,16 @@ def _killed(page: Served, clicks: Clicks, found: Kills, moment: float) -> float:
     except httpx.HTTPError:
         pass
     except RefusedError as error:
-        found.refused.append(f"{clicks.under_way}: {error}")
+        result.refused.append(f"{clicks.under_way}: {error}")
     page.kill()
     timer.join()
     page.wait()
-    found.during[clicks.under_way] += 1
-    found.acknowledged += clicks.done
-    found.lost += clicks.mixed
+    result.during[clicks.under_way] += 1
+    result.acknowledged += clicks.acknowledged
+    result.lost += clicks.mix_ups
     clicks.visitor.close()
-    done = clicks.done.total()
-    return (time.perf_counter() - began) / done if done else 0.0
+    done_count = clicks.acknowledged.total()
+    return (time.perf_counter() - start) / done_count if done_count else 0.0
 
 
 # --- the command --------------------------------------------------------------------------------------------------
@@ -120,43 +122,43 @@ def faults(
     with TemporaryDirectory() as name:
         folder = Path(name)
         settings = light_settings(folder / "kills", database=database)
-        found = kills(settings, count if only in {"", "kills"} else 0, seed, _tell)
+        result = kills(settings, count if only in {"", "kills"} else 0, seed, _tell)
         groups = _groups(folder, cut, seed).items()
-        cases = [_told(one) for name, make in groups if only in {"", name} for one in make()]
-    on = "postgresql" if database and is_postgres(database) else "sqlite"
+        cases = [_print_case(case) for name, make in groups if only in {"", name} for case in make()]
+    database_kind = "postgresql" if database and is_postgres(database) else "sqlite"
     report = {
         "seed": seed,
-        "database": on,
-        "kills": vars(found),
-        "cases": [[one.name, one.said, one.right] for one in cases],
+        "database": database_kind,
+        "kills": vars(result),
+        "cases": [[case.name, case.outcome, case.passed] for case in cases],
     }
-    ended = Case(f"{found.kills} kills", _line(found), not (found.lost or found.not_started))
-    told = {one.name: {"what came of it": one.said, "right": one.right} for one in (ended, *cases)}
-    figures.tell("faults", report, {"fault": told})
+    kills_case = Case(f"{result.kills} kills", _line(result), not (result.lost or result.not_started))
+    summary = {case.name: {"what came of it": case.outcome, "right": case.passed} for case in (kills_case, *cases)}
+    figures.tell("faults", report, {"fault": summary})
 
 
-def _groups(folder: Path, cut: int, seed: int) -> dict[str, Callable[[], Iterable[Case]]]:
+def _groups(folder: Path, cut_count: int, seed: int) -> dict[str, Callable[[], Iterable[Case]]]:
     return {
         "cases": lambda: disks(folder / "disks", seed),
-        "cuts": lambda: cuts(folder / "cuts", cut, seed),
+        "cuts": lambda: cuts(folder / "cuts", cut_count, seed),
         "makings": lambda: makings(folder / "makings", MAKINGS, seed),
         "backups": lambda: [backups(folder / "backups", BACKUPS, seed)],
     }
 
 
-def _told(case: Case) -> Case:
-    talk.print(f"{case.name}: {case.said}", style="dim" if case.right else "", markup=False)
+def _print_case(case: Case) -> Case:
+    error_console.print(f"{case.name}: {case.outcome}", style="dim" if case.passed else "", markup=False)
     return case
 
 
-def _line(found: Kills) -> str:
+def _line(result: Kills) -> str:
     return (
-        f"{found.acknowledged.total()} clicks acknowledged, {len(found.lost)} lost, {len(found.not_started)} starts "
-        f"failed, {len(found.refused)} clicks refused, {found.seconds / max(found.kills, 1):.1f} s a kill"
+        f"{result.acknowledged.total()} clicks acknowledged, {len(result.lost)} lost, {len(result.not_started)} starts "
+        f"failed, {len(result.refused)} clicks refused, {result.seconds / max(result.kills, 1):.1f} s a kill"
     )
 
 
-def _tell(found: Kills) -> None:
-    if found.kills % 10 == 0 or found.lost or found.not_started:
-        newest = " | ".join((*found.lost[-1:], *found.not_started[-1:], *found.refused[-1:]))
-        talk.print(f"{found.kills:5} kills: {_line(found)} {newest}".rstrip(), style="dim", markup=False)
+def _tell(result: Kills) -> None:
+    if result.kills % 10 == 0 or result.lost or result.not_started:
+        newest = " | ".join((*result.lost[-1:], *result.not_started[-1:], *result.refused[-1:]))
+        error_console.print(f"{result.kills:5} kills: {_line(result)} {newest}".rstrip(), style="dim", markup=False)

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 from typer import Option
 
-from assistant.commands.common import results_folder, writing
-from assistant.commands.experiment import show
+from assistant.commands.common import create_results_folder, report_write_errors
+from assistant.commands.experiment import print_summary
 from assistant.experiment.options import AsJson
 from assistant.experiment.task import Summary
 
@@ -23,15 +23,15 @@ class Figures:
     into: Annotated[Path | None, Option("--out", help="A folder for the figures as JSON.")] = None
 
     def __post_init__(self) -> None:
-        results_folder(self.into)
+        create_results_folder(self.into)
 
-    def tell(self, name: str, found: Any, told: Summary | None = None) -> None:
-        """Print all that was found, or for people what is `told` of it, and `keep` it."""
-        show(found, self.as_json, told)
-        self.keep(name, found)
+    def tell(self, name: str, report: Any, summary: Summary | None = None) -> None:
+        """Print the whole report, or for people its `summary` where there is one, and `keep` the report."""
+        print_summary(report, self.as_json, summary)
+        self.keep(name, report)
 
-    def keep(self, name: str, found: Any) -> None:
+    def keep(self, name: str, report: Any) -> None:
         """Write NAME.json, where that is wanted."""
         if self.into:
-            with writing(self.into):
-                (self.into / f"{name}.json").write_text(json.dumps(found, indent=1), encoding="utf-8")
+            with report_write_errors(self.into):
+                (self.into / f"{name}.json").write_text(json.dumps(report, indent=1), encoding="utf-8")

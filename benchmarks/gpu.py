@@ -13,7 +13,7 @@ from typing import Annotated, get_args
 
 import typer
 
-from assistant.commands.common import results_folder, talk, writing
+from assistant.commands.common import create_results_folder, error_console, report_write_errors
 from assistant.commands.option_groups import SettingsOptions
 from assistant.commands.progress_bars import bar_of_bytes
 from assistant.errors import ModelError
@@ -21,7 +21,7 @@ from assistant.llm.catalogue import Catalogue
 from assistant.llm.load import GPU_DEFAULT, NO_CUDA
 from assistant.llm.processor import description, sees_gpu
 from assistant.settings import Quantisation
-from benchmarks.llm import command_of, measured_apart, tell
+from benchmarks.llm import command_of, measure_in_process, print_costs
 
 _PACKAGES = ("torch", "transformers", "accelerate", "bitsandbytes")
 _BACKEND = "transformers"
@@ -54,29 +54,29 @@ def gpu(
 
     Each is measured in a process of its own. What fails, say for want of memory, is told, and the rest goes on.
     """
-    wanted = [_known(one.strip()) for one in quantisations.split(",")]
-    lacking = missing()
-    if lacking and not on_cpu:
-        raise ModelError(lacking)
+    chosen_quantisations = [_checked_quantisation(name.strip()) for name in quantisations.split(",")]
+    problem = missing()
+    if problem and not on_cpu:
+        raise ModelError(problem)
     settings = options.load_settings()
-    results_folder(into)
+    create_results_folder(into)
     with bar_of_bytes(f"Fetching {model}") as progress:
         Catalogue.load().resolve(model, settings, progress)
     costs, failed = [], {}
-    for one in wanted:
+    for quantisation in chosen_quantisations:
         try:
-            costs.append(measured_apart(model, _BACKEND, one, options))
+            costs.append(measure_in_process(model, _BACKEND, quantisation, options))
         except ModelError as error:
-            failed[one] = str(error)
-            talk.print(str(error), style="yellow", markup=False)
-        found = {"machine": asdict(_machine()), "costs": costs, "failed": failed}
-        with writing(into):
-            (into / "gpu.json").write_text(json.dumps(found, indent=1), encoding="utf-8")
+            failed[quantisation] = str(error)
+            error_console.print(str(error), style="yellow", markup=False)
+        report = {"machine": asdict(_machine()), "costs": costs, "failed": failed}
+        with report_write_errors(into):
+            (into / "gpu.json").write_text(json.dumps(report, indent=1), encoding="utf-8")
     if costs:
-        tell(costs)
-    trouble = _turns(model, limit, into, options) if limit else ""
-    if failed or trouble:
-        raise ModelError(f"Not all could be measured: {'; '.join([*failed, *filter(None, [trouble])])}; see above why.")
+        print_costs(costs)
+    failure = _time_turns(model, limit, into, options) if limit else ""
+    if failed or failure:
+        raise ModelError(f"Not all could be measured: {'; '.join([*failed, *filter(None, [failure])])}; see above why.")
 
 
 def missing() -> str:
@@ -87,14 +87,14 @@ def missing() -> str:
         if shutil.which("nvidia-smi") and torch.version.cuda is None:
             return NO_CUDA
         return "There is no GPU that torch can use; run this where `nvidia-smi` lists one, or try it with --on-cpu."
-    lacking = [name for name in _PACKAGES if not find_spec(name)]
-    return f"{', '.join(lacking)} can't be found; run `pip install -r requirements.txt`." if lacking else ""
+    packages = [name for name in _PACKAGES if not find_spec(name)]
+    return f"{', '.join(packages)} can't be found; run `pip install -r requirements.txt`." if packages else ""
 
 
-def _known(quantisation: str) -> Quantisation:
-    for known in get_args(Quantisation):
-        if quantisation == known:
-            return known  # type: ignore[no-any-return]
+def _checked_quantisation(quantisation: str) -> Quantisation:
+    for choice in get_args(Quantisation):
+        if quantisation == choice:
+            return choice  # type: ignore[no-any-return]
     raise ModelError(f"There is no quantisation '{quantisation}'; give some of {', '.join(get_args(Quantisation))}.")
 
 
@@ -113,8 +113,8 @@ def _version(package: str) -> str:
         return "none"
 
 
-def _turns(model: str, limit: int, into: Path, options: SettingsOptions) -> str:
+def _time_turns(model: str, limit: int, folder: Path, options: SettingsOptions) -> str:
     """Time whole turns with the quantisation that the settings name, twice; what went wrong, or ""."""
-    turn_options = {"--model": model, "--backend": _BACKEND, "--limit": limit, "--out": into}
-    done = subprocess.run(command_of("turn", turn_options, options), check=False)
-    return "whole turns" if done.returncode else ""
+    turn_options = {"--model": model, "--backend": _BACKEND, "--limit": limit, "--out": folder}
+    completed = subprocess.run(command_of("turn", turn_options, options), check=False)
+    return "whole turns" if completed.returncode else ""

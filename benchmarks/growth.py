@@ -55,39 +55,43 @@ def growth(passages: Sequence[Passage], queries: Sequence[str], largest: int) ->
     a few passages are added and removed one by one, and the vectors brought up to date after each: half of the times,
     and the longest. Vectors are ready-made: what they take is the reading of passages, the index and its writing.
     """
-    found: Summary = {}
+    rows: Summary = {}
     process = psutil.Process()
     supply = _copies(passages)
     with TemporaryDirectory() as folder:
-        settings, before = Settings(data_dir=Path(folder)), process.memory_info().rss
-        there = 0
-        for size in [one for one in SIZES if one <= largest]:
-            seconds = _took(_grown, settings, supply, there, size)
-            per_step, there = seconds * STEP / (size - there), size
-            words = _latency(open_library(LIBRARY, settings), queries)
-            made = _took(_by_meaning, settings)
-            near = _latency(_by_meaning(settings), queries)
-            memory = process.memory_info().rss - before
-            more, again = _one_by_one(settings, [partial(_add_one, settings, size, n) for n in range(ONES)])
-            _, fewer = _one_by_one(settings, [partial(_remove_one, settings, size, n) for n in range(ONES)])
-            found[f"{size:,}"] = {
-                "1,000 more, s": per_step, "memory, MiB": memory / MIB, "by words, ms": words,
-                "one document more, s": more, "vectors kept, s": made, "by meaning, ms": near,
-                "vectors after it, s": again, "after one removed, s": fewer,
+        settings, memory_before = Settings(data_dir=Path(folder)), process.memory_info().rss
+        previous_size = 0
+        for size in [candidate for candidate in SIZES if candidate <= largest]:
+            seconds = _seconds_of(_grow, settings, supply, previous_size, size)
+            per_step, previous_size = seconds * STEP / (size - previous_size), size
+            word_ms = _latency(open_library(LIBRARY, settings), queries)
+            vector_seconds = _seconds_of(_by_meaning, settings)
+            meaning_ms = _latency(_by_meaning(settings), queries)
+            memory = process.memory_info().rss - memory_before
+            add_seconds, add_vector_seconds = _one_by_one(
+                settings, [partial(_add_one, settings, size, n) for n in range(ONES)]
+            )
+            _, removal_vector_seconds = _one_by_one(
+                settings, [partial(_remove_one, settings, size, n) for n in range(ONES)]
+            )
+            rows[f"{size:,}"] = {
+                "1,000 more, s": per_step, "memory, MiB": memory / MIB, "by words, ms": word_ms,
+                "one document more, s": add_seconds, "vectors kept, s": vector_seconds, "by meaning, ms": meaning_ms,
+                "vectors after it, s": add_vector_seconds, "after one removed, s": removal_vector_seconds,
             }  # fmt: skip
-    return found
+    return rows
 
 
 def _copies(passages: Sequence[Passage]) -> Iterator[Passage]:
-    for n, one in enumerate(cycle(passages)):
-        yield replace(one, id=f"{n // STEP}-{n % STEP}", text=f"{one.text} Copy {n:x} of {n % 997:x}.")
+    for n, passage in enumerate(cycle(passages)):
+        yield replace(passage, id=f"{n // STEP}-{n % STEP}", text=f"{passage.text} Copy {n:x} of {n % 997:x}.")
 
 
-def _grown(settings: Settings, supply: Iterator[Passage], there: int, size: int) -> None:
+def _grow(settings: Settings, supply: Iterator[Passage], previous_size: int, size: int) -> None:
     folder = library_folder(LIBRARY, settings)
     folder.mkdir(parents=True, exist_ok=True)
     with writing(folder) as writer:
-        for start in range(there, size, STEP):
+        for start in range(previous_size, size, STEP):
             writer.add(f"{start // STEP}", list(islice(supply, STEP)))
             _commit(writer, start + STEP)
 
@@ -99,22 +103,22 @@ def _commit(writer: Writer, size: int) -> None:
 
 def _one_by_one(settings: Settings, changes: Sequence[Callable[[], object]]) -> tuple[list[float], list[float]]:
     """Seconds of changes, and of bringing up the vectors after each: half of them at most, and the longest."""
-    taken = [(_took(change), _took(_by_meaning, settings)) for change in changes]
-    changing, bringing = ([median(ones), max(ones)] for ones in zip(*taken, strict=True))
-    return changing, bringing
+    seconds = [(_seconds_of(change), _seconds_of(_by_meaning, settings)) for change in changes]
+    change_seconds, vector_seconds = ([median(column), max(column)] for column in zip(*seconds, strict=True))
+    return change_seconds, vector_seconds
 
 
 def _add_one(settings: Settings, size: int, number: int) -> None:
-    file = _one(settings, size, number)
+    file = _document_path(settings, size, number)
     file.write_text("\n\n".join(f"Paragraph {n} of {file.name}. {'It says a little. ' * 40}" for n in range(5)))
     add_documents(LIBRARY, [file], settings)
 
 
 def _remove_one(settings: Settings, size: int, number: int) -> None:
-    remove_documents(LIBRARY, [_one(settings, size, number)], settings)
+    remove_documents(LIBRARY, [_document_path(settings, size, number)], settings)
 
 
-def _one(settings: Settings, size: int, number: int) -> Path:
+def _document_path(settings: Settings, size: int, number: int) -> Path:
     return settings.data_dir / f"one more at {size}, {number}.txt"
 
 
@@ -124,15 +128,15 @@ def _by_meaning(settings: Settings) -> Retriever:
 
 def _latency(retriever: Retriever, queries: Sequence[str]) -> list[float]:
     """Milliseconds for half of the searches at most, and for 95 of 100; of two of each the second counts."""
-    taken = []
+    milliseconds = []
     for query in queries:
         retriever.search(query, SHOWN)
-        taken.append(1000 * _took(retriever.search, query, SHOWN))
-    cuts = quantiles(taken, n=20)
-    return [cuts[9], cuts[18]]
+        milliseconds.append(1000 * _seconds_of(retriever.search, query, SHOWN))
+    cut_points = quantiles(milliseconds, n=20)
+    return [cut_points[9], cut_points[18]]
 
 
-def _took(do: Callable[P, object], *arguments: P.args, **named: P.kwargs) -> float:
+def _seconds_of(function: Callable[P, object], *arguments: P.args, **options: P.kwargs) -> float:
     start = perf_counter()
-    do(*arguments, **named)
+    function(*arguments, **options)
     return perf_counter() - start

@@ -21,7 +21,7 @@ from assistant.library.shelves import open_library, own_library
 from assistant.library.vectors import dense_retriever
 from assistant.protocols import silent
 from assistant.settings import Settings
-from assistant.store.users import ME
+from assistant.store.users import DEFAULT_USER
 from assistant.upkeep.backup import write_backup
 from assistant.upkeep.restore import restore_backup
 from benchmarks.clicks import Clicks, Ledger, Stores
@@ -36,60 +36,62 @@ ADDS = (5, 0, 0, 4, 0, 0, 2, 0)  # clicks while a backup is taken: those that ad
 
 
 @dataclass
-class Ends:
+class KillResults:
     """What came of the kills of one kind of making: how many fell into it, and what was wrong after them."""
 
     kills: int = 0
     ended_before: int = 0
-    wrong: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
 
 
 def makings(folder: Path, count: int, seed: int) -> Iterator[Case]:
     """Kill `index`, and then the making of vectors, so many times each at random moments."""
     settings, texts = light_settings(folder / "data"), folder / "texts"
     texts.mkdir(parents=True)
-    chance = random.Random(seed)  # noqa: S311
-    yield _case("index", _indexings(settings, texts, count, chance))
-    yield _case("the making of vectors", _encodings(settings, texts, count, chance))
+    rng = random.Random(seed)  # noqa: S311
+    yield _case("index", _indexings(settings, texts, count, rng))
+    yield _case("the making of vectors", _encodings(settings, texts, count, rng))
 
 
-def _case(what: str, ends: Ends) -> Case:
-    said = f"{ends.kills - ends.ended_before} fell into it, {ends.ended_before} after its end; "
-    said += f"{len(ends.wrong)} times something was wrong afterwards"
-    told = f": {' | '.join(ends.wrong[:3])}" if ends.wrong else ""
-    return Case(f"{ends.kills} kills of {what}", said + told, not ends.wrong)
+def _case(kind: str, results: KillResults) -> Case:
+    summary = f"{results.kills - results.ended_before} fell into it, {results.ended_before} after its end; "
+    summary += f"{len(results.problems)} times something was wrong afterwards"
+    problems = f": {' | '.join(results.problems[:3])}" if results.problems else ""
+    return Case(f"{results.kills} kills of {kind}", summary + problems, not results.problems)
 
 
-def _indexings(settings: Settings, texts: Path, count: int, chance: random.Random) -> Ends:
-    """Documents are added, killed at, added again: those of earlier calls are there all the time, these in the end."""
-    ends, kept, pace = Ends(), set[str](), 0.0
+def _indexings(settings: Settings, texts: Path, count: int, rng: random.Random) -> KillResults:
+    """Kill `index` at work, then run it to its end: earlier documents must never be missing, nor the new ones then."""
+    results, indexed_names, call_seconds = KillResults(), set[str](), 0.0
     for n in range(-1, count):
-        fresh = _texts(texts, n)
-        command = [sys.executable, "-m", "assistant", "index", *map(str, fresh), "--library", LIBRARY]
+        new_files = _texts(texts, n)
+        command = [sys.executable, "-m", "assistant", "index", *map(str, new_files), "--library", LIBRARY]
         command += ["--data-dir", str(settings.data_dir)]
-        if pace:  # the first call tells how long one takes
-            ends.kills += 1
-            ends.ended_before += _killed(command, chance.uniform(0.3, 1) * pace)
-            ends.wrong += _gone(kept, settings, "after a kill")
-        began = time.perf_counter()
-        again = subprocess.run(command, capture_output=True, text=True, check=False)
-        pace = time.perf_counter() - began
-        ends.wrong += [f"index ends with {again.returncode}: {again.stderr[-200:]}"] if again.returncode else []
-        kept |= {file.name for file in fresh}
-        ends.wrong += _gone(kept, settings, "once it was indexed again")
-    return ends
+        if call_seconds:  # the first call tells how long one takes
+            results.kills += 1
+            results.ended_before += _kill_after(command, rng.uniform(0.3, 1) * call_seconds)
+            results.problems += _missing_documents(indexed_names, settings, "after a kill")
+        start = time.perf_counter()
+        completed = subprocess.run(command, capture_output=True, text=True, check=False)
+        call_seconds = time.perf_counter() - start
+        results.problems += (
+            [f"index ends with {completed.returncode}: {completed.stderr[-200:]}"] if completed.returncode else []
+        )
+        indexed_names |= {file.name for file in new_files}
+        results.problems += _missing_documents(indexed_names, settings, "once it was indexed again")
+    return results
 
 
 def _texts(folder: Path, number: int) -> list[Path]:
     """Documents that say which they are."""
     files = [folder / f"n{number + 1}x{n}.txt" for n in range(FILES)]
     for file in files:
-        said = f"The key {file.stem} hangs behind the green door."
-        file.write_text("\n\n".join(f"{said} It is the paragraph of number {n}." for n in range(PARAGRAPHS)))
+        sentence = f"The key {file.stem} hangs behind the green door."
+        file.write_text("\n\n".join(f"{sentence} It is the paragraph of number {n}." for n in range(PARAGRAPHS)))
     return files
 
 
-def _killed(command: Sequence[str], seconds: float) -> bool:
+def _kill_after(command: Sequence[str], seconds: float) -> bool:
     """Start a program, and kill it after so many seconds; whether it had ended before that."""
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
@@ -100,17 +102,19 @@ def _killed(command: Sequence[str], seconds: float) -> bool:
     return True
 
 
-def _gone(kept: set[str], settings: Settings, when: str) -> list[str]:
+def _missing_documents(names: set[str], settings: Settings, moment: str) -> list[str]:
     """What of the documents of earlier calls is not listed, or not found by what it says."""
-    if not kept:
+    if not names:
         return []
     try:
-        listed = {one.name for one in list_documents(LIBRARY, settings)}
+        listed_names = {document.name for document in list_documents(LIBRARY, settings)}
         library = open_library(LIBRARY, settings)
-        found = {name for name in kept if any(name[:-4] in one.text for one in library.search(name[:-4], 1))}
+        found_names = {
+            name for name in names if any(name[:-4] in passage.text for passage in library.search(name[:-4], 1))
+        }
     except SequiturError as error:
-        return [f"{when}: {error}"]
-    return [f"{when} {name} is gone" for name in sorted(kept - (listed & found))]
+        return [f"{moment}: {error}"]
+    return [f"{moment} {name} is gone" for name in sorted(names - (listed_names & found_names))]
 
 
 class Slow:
@@ -130,23 +134,25 @@ def encode(folder: str) -> None:
     dense_retriever(LIBRARY, open_library(LIBRARY, settings), settings, Slow(), silent)
 
 
-def _encodings(settings: Settings, texts: Path, count: int, chance: random.Random) -> Ends:
-    """Vectors are made, killed at, made again: then a search by them finds each document by what it says."""
-    ends, pace = Ends(), 0.0
+def _encodings(settings: Settings, texts: Path, count: int, rng: random.Random) -> KillResults:
+    """Kill the making of vectors, then run it to its end: a search by them must then find each document by its text."""
+    results, call_seconds = KillResults(), 0.0
     command = [sys.executable, "-c", f"from {__name__} import encode; encode({str(settings.data_dir)!r})"]
     for n in range(-1, count):
         folder = settings.data_dir / "dense"
         if folder.exists():  # the next are made from nothing
             folder.rename(settings.data_dir / f"dense before {n + 1}")
-        if pace:
-            ends.kills += 1
-            ends.ended_before += _killed(command, chance.uniform(0.3, 1) * pace)
-        began = time.perf_counter()
-        again = subprocess.run(command, capture_output=True, text=True, check=False)
-        pace = pace or time.perf_counter() - began
-        ends.wrong += [f"it ends with {again.returncode}: {again.stderr[-200:]}"] if again.returncode else []
-        ends.wrong += _unfound(settings, texts)
-    return ends
+        if call_seconds:
+            results.kills += 1
+            results.ended_before += _kill_after(command, rng.uniform(0.3, 1) * call_seconds)
+        start = time.perf_counter()
+        completed = subprocess.run(command, capture_output=True, text=True, check=False)
+        call_seconds = call_seconds or time.perf_counter() - start
+        results.problems += (
+            [f"it ends with {completed.returncode}: {completed.stderr[-200:]}"] if completed.returncode else []
+        )
+        results.problems += _unfound(settings, texts)
+    return results
 
 
 def _unfound(settings: Settings, texts: Path) -> list[str]:
@@ -154,46 +160,53 @@ def _unfound(settings: Settings, texts: Path) -> list[str]:
     try:
         vectors = dense_retriever(LIBRARY, open_library(LIBRARY, settings), settings, Slow(), silent)
         names = [file.stem for file in texts.iterdir()]
-        found = {name: vectors.search(f"The key {name} hangs behind the green door.", 1) for name in names}
+        passages_by_name = {name: vectors.search(f"The key {name} hangs behind the green door.", 1) for name in names}
     except SequiturError as error:
         return [str(error)]
-    return [f"{name} is not found by its vector" for name, one in found.items() if not one or name not in one[0].text]
+    return [
+        f"{name} is not found by its vector"
+        for name, passages in passages_by_name.items()
+        if not passages or name not in passages[0].text
+    ]
 
 
 def backups(folder: Path, count: int, seed: int) -> Case:
     """Backups while a person asks, tells and uploads at a served page: each brings back all that was told before it."""
-    settings, ledger, over = light_settings(folder / "data"), Ledger(), Event()
-    wrong, said = list[str](), list[str]()
+    settings, ledger, stop = light_settings(folder / "data"), Ledger(), Event()
+    problems, errors = list[str](), list[str]()
     with served(settings, PAUSE) as page:
         clicks = Clicks(Visitor(page.url), Stores(settings), ledger, random.Random(seed), ADDS)  # noqa: S311
-        clicking = Thread(target=_click, args=(clicks, over, said))
+        clicking = Thread(target=_click, args=(clicks, stop, errors))
         clicking.start()
         try:
             for n in range(count):
-                before = clicks.done.total()
-                while clicks.done.total() < before + len(ADDS) and clicking.is_alive():
+                clicks_before = clicks.acknowledged.total()
+                while clicks.acknowledged.total() < clicks_before + len(ADDS) and clicking.is_alive():
                     time.sleep(0.05)
-                wrong += _taken(settings, folder, n, ledger)
+                problems += _missing_from_backup(settings, folder, n, ledger)
         finally:
-            over.set()
+            stop.set()
             clicking.join()
             clicks.visitor.close()
-    told = f"{clicks.done.total()} clicks acknowledged meanwhile; {len(wrong)} things missing in what they bring back"
-    return Case(f"{count} backups beside use", " | ".join((told, *wrong[:3], *said[:3])), not wrong and not said)
+    summary = f"{clicks.acknowledged.total()} clicks acknowledged meanwhile"
+    summary += f"; {len(problems)} things missing in what they bring back"
+    return Case(
+        f"{count} backups beside use", " | ".join((summary, *problems[:3], *errors[:3])), not problems and not errors
+    )
 
 
-def _click(clicks: Clicks, over: Event, said: list[str]) -> None:
-    while not over.is_set():
+def _click(clicks: Clicks, stop: Event, errors: list[str]) -> None:
+    while not stop.is_set():
         try:
             clicks.click()
         except RefusedError as error:
-            said.append(f"a click was refused: {error}")
+            errors.append(f"a click was refused: {error}")
         except httpx.HTTPError as error:
-            said.append(f"the page is gone: {error!r}")
+            errors.append(f"the page is gone: {error!r}")
             return
 
 
-def _taken(settings: Settings, folder: Path, number: int, ledger: Ledger) -> list[str]:
+def _missing_from_backup(settings: Settings, folder: Path, number: int, ledger: Ledger) -> list[str]:
     """What was acknowledged before a backup was begun, and is not in what it brings back."""
     facts, replies, documents = set(ledger.facts), dict(ledger.replies), set(ledger.documents)
     file, restored = folder / f"{number}.zip", light_settings(folder / f"restored {number}")
@@ -201,11 +214,15 @@ def _taken(settings: Settings, folder: Path, number: int, ledger: Ledger) -> lis
         write_backup(settings, file, None)
         restore_backup(file, restored, folder / "settings.toml")
         stores = Stores(restored)
-        seen = stores.seen()
-        library = open_library(own_library(ME), restored) if documents else None
-        found = {name for name in documents if library and library.search(f"The key {name[:-4]}", 1)}
+        stored = stores.snapshot()
+        library = open_library(own_library(DEFAULT_USER), restored) if documents else None
+        found_names = {name for name in documents if library and library.search(f"The key {name[:-4]}", 1)}
     except SequiturError as error:
         return [f"backup {number + 1}: {error}"]
-    missing = {*(facts - seen.facts), *(documents - (seen.documents & found)), *(replies.keys() - seen.turns.keys())}
-    unfinished = {mark for mark in replies.keys() & seen.turns.keys() if seen.turns[mark][0].turn.status != "done"}
-    return [f"backup {number + 1} has no {one}" for one in sorted(missing | unfinished)]
+    missing = {
+        *(facts - stored.facts),
+        *(documents - (stored.documents & found_names)),
+        *(replies.keys() - stored.turns.keys()),
+    }
+    unfinished = {mark for mark in replies.keys() & stored.turns.keys() if stored.turns[mark][0].turn.status != "done"}
+    return [f"backup {number + 1} has no {item}" for item in sorted(missing | unfinished)]

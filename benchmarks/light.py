@@ -219,23 +219,25 @@ def served(settings: Settings, pause: float = 0.0, before: Callable[[], None] | 
     Raises:
         SequiturError: it could not start; the message is what the person at the terminal would read.
     """
-    ours, theirs = _FORK.Pipe()
-    process = _FORK.Process(target=_serve, args=(theirs, settings, pause, before))
+    parent_end, child_end = _FORK.Pipe()
+    process = _FORK.Process(target=_serve, args=(child_end, settings, pause, before))
     process.start()
-    theirs.close()
+    child_end.close()
     try:
-        said = ours.recv() if ours.poll(STARTS) else ModelError(f"It did not start within {STARTS:.0f} s.")
+        message = (
+            parent_end.recv() if parent_end.poll(STARTS) else ModelError(f"It did not start within {STARTS:.0f} s.")
+        )
     except EOFError:
-        said = ModelError("It ended before it had started.")
+        message = ModelError("It ended before it had started.")
     try:
-        if isinstance(said, Exception):
-            raise said
-        page = Served(said, process.pid or 0, process)
+        if isinstance(message, Exception):
+            raise message
+        page = Served(message, process.pid or 0, process)
         yield page
     finally:
         process.kill()
         process.join()
-        ours.close()
+        parent_end.close()
 
 
 def ahead(seconds: float) -> None:

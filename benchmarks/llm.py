@@ -17,9 +17,9 @@ from typing import Annotated, Any, get_args
 
 import typer
 
-from assistant.commands.common import out, results_folder, talk, writing
+from assistant.commands.common import output_console, create_results_folder, error_console, report_write_errors
 from assistant.commands.exit_status import at_end
-from assistant.commands.experiment import show
+from assistant.commands.experiment import print_summary
 from assistant.commands.option_groups import SettingsOptions
 from assistant.errors import ModelError
 from assistant.llm.catalogue import Catalogue
@@ -84,24 +84,24 @@ def llm(
 ) -> None:
     """Measure loading, memory, reading and writing of one model, on one engine or on all of them."""
     settings = settings_options.load_settings()
-    results_folder(into)
+    create_results_folder(into)
     if every:
         # a server is somebody else's machine, and is asked only where one is set
-        engines = [one for one in get_args(Backend) if one != "server" or settings.llm.server]
-        costs = [measured_apart(model, one, quantisation, settings_options) for one in engines]
+        engines = [engine for engine in get_args(Backend) if engine != "server" or settings.llm.server]
+        costs = [measure_in_process(model, engine, quantisation, settings_options) for engine in engines]
     else:
         costs = [asdict(measure(model, backend, quantisation, settings))]
-    tell(costs)
+    print_costs(costs)
     if every:
-        out.print(fastest(costs))
+        output_console.print(fastest(costs))
     if into:
-        with writing(into), (into / "llm.jsonl").open("a", encoding="utf-8") as file:
+        with report_write_errors(into), (into / "llm.jsonl").open("a", encoding="utf-8") as file:
             file.writelines(json.dumps(cost) + "\n" for cost in costs)
 
 
-def tell(costs: Sequence[Mapping[str, Any]]) -> None:
+def print_costs(costs: Sequence[Mapping[str, Any]]) -> None:
     """The costs side by side, a line an engine."""
-    show({"engine": {f"{cost['backend']}, {cost['quantisation']}": cost for cost in costs}}, as_json=False)
+    print_summary({"engine": {f"{cost['backend']}, {cost['quantisation']}": cost for cost in costs}}, as_json=False)
 
 
 def fastest(costs: Sequence[Mapping[str, Any]]) -> str:
@@ -111,11 +111,13 @@ def fastest(costs: Sequence[Mapping[str, Any]]) -> str:
     questions side by side.
     """
     chat = min(costs, key=lambda cost: _READ / cost["read"] + _CHAT / cost["written"])
-    many = min(costs, key=lambda cost: _READ / cost["read"] + _SHORT / cost["batches"][_SIDE_BY_SIDE])
-    return f"Fastest here: {chat['backend']} for chat, {many['backend']} for evaluation."
+    evaluation = min(costs, key=lambda cost: _READ / cost["read"] + _SHORT / cost["batches"][_SIDE_BY_SIDE])
+    return f"Fastest here: {chat['backend']} for chat, {evaluation['backend']} for evaluation."
 
 
-def measured_apart(model: str, backend: str, quantisation: str, settings_options: SettingsOptions) -> dict[str, Any]:
+def measure_in_process(
+    model: str, backend: str, quantisation: str, settings_options: SettingsOptions
+) -> dict[str, Any]:
     """The costs of one engine, measured in a process of its own, so that no other engine's memory counts.
 
     Raises:
@@ -123,11 +125,11 @@ def measured_apart(model: str, backend: str, quantisation: str, settings_options
     """
     with TemporaryDirectory() as folder:
         options = {"--model": model, "--backend": backend, "--quantisation": quantisation, "--out": folder}
-        talk.print(f"Measuring {backend} ...", style="dim")
+        error_console.print(f"Measuring {backend} ...", style="dim")
         command = command_of("llm", options, settings_options)
-        done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
-        if done.returncode:
-            raise ModelError(f"{backend} could not be measured: {done.stderr.strip()[-500:]}")
+        completed = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
+        if completed.returncode:
+            raise ModelError(f"{backend} could not be measured: {completed.stderr.strip()[-500:]}")
         cost = json.loads((Path(folder) / "llm.jsonl").read_text(encoding="utf-8"))
     return {**cost, "batches": {int(size): speed for size, speed in cost["batches"].items()}}
 
@@ -146,32 +148,32 @@ def measure(model: str, backend: Backend, quantisation: Quantisation, settings: 
         ModelError: the model can't be had or loaded.
     """
     path = Catalogue.load().resolve(model, settings)
-    chosen = settings.llm.model_copy(update={"model": model, "backend": backend, "quantisation": quantisation})
-    settings = settings.model_copy(update={"llm": chosen})
-    before = held_bytes()
-    since = perf_counter()
-    loaded = load(settings, silent)
-    at_end(loaded.close)
-    load_seconds = perf_counter() - since
-    weights = getattr(loaded, "weight_bytes", 0) or path.stat().st_size
-    read = [_seconds(loaded, _prompt(n), 1) for n in range(REPEATS)]
-    again = [_seconds(loaded, _prompt(REPEATS - 1), 1) for _ in range(REPEATS)]
-    written = median(_writing_speed(loaded, _prompt(REPEATS - 1)) for _ in range(REPEATS))
+    llm_settings = settings.llm.model_copy(update={"model": model, "backend": backend, "quantisation": quantisation})
+    settings = settings.model_copy(update={"llm": llm_settings})
+    memory_before = held_bytes()
+    start = perf_counter()
+    loaded_model = load(settings, silent)
+    at_end(loaded_model.close)
+    load_seconds = perf_counter() - start
+    weights = getattr(loaded_model, "weight_bytes", 0) or path.stat().st_size
+    read_seconds = [_seconds(loaded_model, _prompt(n), 1) for n in range(REPEATS)]
+    reread_seconds = [_seconds(loaded_model, _prompt(REPEATS - 1), 1) for _ in range(REPEATS)]
+    written_per_second = median(_writing_speed(loaded_model, _prompt(REPEATS - 1)) for _ in range(REPEATS))
     return Cost(
-        model=loaded.name,
+        model=loaded_model.name,
         backend=backend,
         quantisation=quantisation if backend == "transformers" else "in the file",
         device=description(backend),
         load_seconds=load_seconds,
-        memory_gib=(held_bytes() - before + _gpu_bytes()) / _GIB,
-        read=loaded.count(_prompt(0)) / median(read),
-        written=written,
-        read_again_seconds=median(again),
-        batches={size: _batch_speed(loaded, size) for size in BATCHES},
-        users={people: _several(loaded, people, _story) for people in _PEOPLE},
-        sampling_users={people: _several(loaded, people, _story, _SAMPLING) for people in _PEOPLE},
-        reading_users={people: _several(loaded, people, _text) for people in _READERS},
-        bandwidth_share=written * weights / _copy_speed(backend),
+        memory_gib=(held_bytes() - memory_before + _gpu_bytes()) / _GIB,
+        read=loaded_model.count(_prompt(0)) / median(read_seconds),
+        written=written_per_second,
+        read_again_seconds=median(reread_seconds),
+        batches={size: _batch_speed(loaded_model, size) for size in BATCHES},
+        users={people: _several(loaded_model, people, _story) for people in _PEOPLE},
+        sampling_users={people: _several(loaded_model, people, _story, _SAMPLING) for people in _PEOPLE},
+        reading_users={people: _several(loaded_model, people, _text) for people in _READERS},
+        bandwidth_share=written_per_second * weights / _copy_speed(backend),
     )
 
 
@@ -181,27 +183,27 @@ def _prompt(seed: int) -> Messages:
 
 
 def _seconds(model: LLM, prompt: Messages, tokens: int) -> float:
-    since = perf_counter()
+    start = perf_counter()
     for _ in model.stream(prompt, Options(tokens), Event()):
         pass
-    return perf_counter() - since
+    return perf_counter() - start
 
 
 def _writing_speed(model: LLM, prompt: Messages) -> float:
     """Tokens a second after the first piece of the reply."""
     first, *_, last = [
-        (one.completion_tokens, perf_counter())
-        for one in model.stream(prompt, Options(WRITTEN), Event())
-        if not one.read
+        (completion.completion_tokens, perf_counter())
+        for completion in model.stream(prompt, Options(WRITTEN), Event())
+        if not completion.read
     ]
     return (last[0] - first[0]) / (last[1] - first[1])
 
 
 def _batch_speed(model: LLM, size: int) -> float:
     prompts: list[Messages] = [(Message("user", f"Tell a long story about the number {n}."),) for n in range(size)]
-    since = perf_counter()
+    start = perf_counter()
     completions = model.complete(prompts, Options(BATCH_WRITTEN), Event())
-    return sum(completion.completion_tokens for completion in completions) / (perf_counter() - since)
+    return sum(completion.completion_tokens for completion in completions) / (perf_counter() - start)
 
 
 def _story(person: int) -> Messages:
@@ -217,19 +219,19 @@ def _several(
     model: LLM, people: int, prompt: Callable[[int], Messages], temperature: float = 0.0
 ) -> tuple[float, float]:
     """Each asks for something of their own in a thread of their own, all at once."""
-    since = perf_counter()
+    start = perf_counter()
 
-    def one(n: int) -> tuple[int, float]:
+    def ask(n: int) -> tuple[int, float]:
         first, tokens = 0.0, 0
         for completion in model.stream(prompt(n), Options(BATCH_WRITTEN, temperature), Event()):
             if completion.read:
                 continue
-            first, tokens = first or perf_counter() - since, completion.completion_tokens
+            first, tokens = first or perf_counter() - start, completion.completion_tokens
         return tokens, first
 
     with ThreadPoolExecutor(people) as pool:
-        written = list(pool.map(one, range(people)))
-    return sum(tokens for tokens, _ in written) / (perf_counter() - since), max(first for _, first in written)
+        replies = list(pool.map(ask, range(people)))
+    return sum(tokens for tokens, _ in replies) / (perf_counter() - start), max(first for _, first in replies)
 
 
 def _gpu_bytes() -> int:
@@ -244,11 +246,11 @@ def _copy_speed(backend: Backend) -> float:
         block = torch.ones(1 << 28, dtype=torch.uint8, device="cuda" if gpu else "cpu")
         target, times = torch.empty_like(block), []
         for _ in range(5):
-            since = perf_counter()
+            start = perf_counter()
             target.copy_(block)
             if gpu:
                 torch.cuda.synchronize()
-            times.append(perf_counter() - since)
+            times.append(perf_counter() - start)
         return float(2 * block.numel() / min(times))
 
     return float(_with_torch(copy))

@@ -28,12 +28,12 @@ import httpx
 import psutil
 import typer
 
-from assistant.commands.common import say, talk
+from assistant.commands.common import print_text, error_console
 from assistant.errors import ModelError
 from assistant.settings import PREFIX
 from assistant.store.database import connect
 from assistant.store.users import Logins
-from benchmarks.clicks import others
+from benchmarks.clicks import foreign_marks
 from benchmarks.figures import Figures
 from benchmarks.light import light_settings, served
 from benchmarks.peak import held_bytes
@@ -56,7 +56,7 @@ class State:
 
 
 @dataclass
-class Found:
+class LoadResults:
     """What the people met with; times in seconds from the click.
 
     The first questions of all come within seconds of each other, as few people's do: their first sources are `rush`.
@@ -65,9 +65,9 @@ class Found:
     rush: list[float] = field(default_factory=list)
     later: list[float] = field(default_factory=list)
     waits: list[float] = field(default_factory=list)
-    of_person: dict[str, list[float]] = field(default_factory=dict)
+    waits_by_person: dict[str, list[float]] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
-    mixed: list[str] = field(default_factory=list)
+    mix_ups: list[str] = field(default_factory=list)
     states: list[State] = field(default_factory=list)
 
     @property
@@ -114,43 +114,45 @@ class Person(Thread):
     _numbers = count(1)
 
     def __init__(
-        self, n: int, visitor: Visitor, over: Event, found: Found, think: float, talk: Talk = SCRIPTED
+        self, n: int, visitor: Visitor, stop: Event, results: LoadResults, think: float, talk: Talk = SCRIPTED
     ) -> None:
         """`visitor` is a tab of the nth person, who is logged in."""
         super().__init__(daemon=True)
-        self._visitor, self._over, self._found, self._think, self._talk = visitor, over, found, think, talk
-        self._chance = random.Random(n)  # noqa: S311
-        self._n, self._own = n, f"p{n}x"
+        self._visitor, self._stop_event, self._results, self._think, self._talk = visitor, stop, results, think, talk
+        self._rng = random.Random(n)  # noqa: S311
+        self._n, self._prefix = n, f"p{n}x"
 
     def run(self) -> None:
         """Until all is over."""
-        asked = 0
+        question_count = 0
         try:
-            while not self._over.wait(self._chance.uniform(0, 2 * self._think)):
-                asked += 1
-                mark = f"{self._own}{next(self._numbers)}"
-                self._ask(mark, self._n + asked)
-                if asked % 5 == 0:
+            while not self._stop_event.wait(self._rng.uniform(0, 2 * self._think)):
+                question_count += 1
+                mark = f"{self._prefix}{next(self._numbers)}"
+                self._ask(mark, self._n + question_count)
+                if question_count % 5 == 0:
                     self._check(self._visitor.send("facts", "store", text=f"I like oats of kind {mark}.").text)
         except (RefusedError, httpx.HTTPError) as error:
-            self._found.errors.append(f"{self._own}: {error!r}")
+            self._results.errors.append(f"{self._prefix}: {error!r}")
 
     def _ask(self, mark: str, n: int) -> None:
         try:
-            said = self._visitor.send("composer", "ask", utterance=self._talk.question(mark, n))
+            reply = self._visitor.send("composer", "ask", utterance=self._talk.question(mark, n))
         except RefusedError as error:
-            self._found.errors.append(f"{mark}: {error}")
+            self._results.errors.append(f"{mark}: {error}")
             return
-        if not self._talk.is_answered(said.text, mark):
-            self._found.errors.append(f"{mark}: no reply")
-        self._check(said.text)
-        self._found.waits.append(said.seconds)
-        if said.first_source >= 0:
-            (self._found.later if self._own in self._found.of_person else self._found.rush).append(said.first_source)
-        self._found.of_person.setdefault(self._own, []).append(said.seconds)
+        if not self._talk.is_answered(reply.text, mark):
+            self._results.errors.append(f"{mark}: no reply")
+        self._check(reply.text)
+        self._results.waits.append(reply.seconds)
+        if reply.first_source >= 0:
+            (self._results.later if self._prefix in self._results.waits_by_person else self._results.rush).append(
+                reply.first_source
+            )
+        self._results.waits_by_person.setdefault(self._prefix, []).append(reply.seconds)
 
     def _check(self, text: str) -> None:
-        self._found.mixed += [f"{self._own} got {mark}" for mark in others(text, self._own)]
+        self._results.mix_ups += [f"{self._prefix} got {mark}" for mark in foreign_marks(text, self._prefix)]
 
 
 def address(n: int) -> str:
@@ -163,19 +165,19 @@ def login(n: int) -> tuple[str, str]:
     return f"person{n}", f"oats of person {n}"
 
 
-def load_of(people: int, seconds: float, think: float, page: Page) -> Found:
+def load_of(people: int, seconds: float, think: float, page: Page) -> LoadResults:
     """So many people for so long at a page."""
-    found, over = Found(), Event()
+    results, stop = LoadResults(), Event()
     _warm(page.url, page.talk)
-    persons = [Person(n, entered(page.url, n), over, found, think, page.talk) for n in range(people)]
-    with _watched(psutil.Process(page.pid), found):
+    persons = [Person(n, logged_in_visitor(page.url, n), stop, results, think, page.talk) for n in range(people)]
+    with _watched(psutil.Process(page.pid), results):
         for person in persons:
             person.start()
-        over.wait(seconds)
-        over.set()
+        stop.wait(seconds)
+        stop.set()
         for person in persons:
             person.join(PATIENCE)
-    return found
+    return results
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +186,7 @@ class Page:
 
     url: str
     pid: int
-    talk: Talk
+    error_console: Talk
 
 
 @contextmanager
@@ -207,9 +209,9 @@ def real(people: int, model: str, slots: int) -> Iterator[Page]:
     with TemporaryDirectory() as folder:
         database = f"sqlite:///{Path(folder) / 'load.sqlite3'}"
         make_logins(database, people)
-        told = {f"{PREFIX}DATABASE": database, f"{PREFIX}LLM__MODEL": model, f"{PREFIX}LLM__SLOTS": str(slots)}
+        environment = {f"{PREFIX}DATABASE": database, f"{PREFIX}LLM__MODEL": model, f"{PREFIX}LLM__SLOTS": str(slots)}
         command = [sys.executable, "-m", "assistant", "serve", "--port", "0"]
-        with Popen(command, env={**os.environ, **told}, stderr=PIPE, text=True) as process:
+        with Popen(command, env={**os.environ, **environment}, stderr=PIPE, text=True) as process:
             try:
                 yield Page(_ready_at(process), process.pid, REAL)
             finally:
@@ -220,32 +222,32 @@ def make_logins(database: str, people: int) -> int:
     """A login for each person who has none. Returns how many were made."""
     engine = connect(database)
     logins = Logins(engine)
-    there = logins.names()
-    new = [login(n) for n in range(people) if login(n)[0] not in there]
-    for one in new:
-        logins.add(*one)
+    existing_names = logins.names()
+    new_logins = [login(n) for n in range(people) if login(n)[0] not in existing_names]
+    for credentials in new_logins:
+        logins.add(*credentials)
     engine.dispose()
-    return len(new)
+    return len(new_logins)
 
 
 def _ready_at(process: Popen[str]) -> str:
     """Where the page is, once it answers questions; what it says meanwhile is told where it never does."""
     stderr: Iterable[str] = process.stderr or ()
     line = next(iter(stderr), "")
-    if not (found := _ADDRESS.search(line)):
+    if not (address_match := _ADDRESS.search(line)):
         raise ModelError(f"The page did not start: {line.strip()}")
-    said = deque[str](maxlen=3)
-    Thread(target=lambda: said.extend(stderr), daemon=True).start()
-    until, state = time.monotonic() + PATIENCE, "loading"
-    while state == "loading" and time.monotonic() < until:
+    last_lines = deque[str](maxlen=3)
+    Thread(target=lambda: last_lines.extend(stderr), daemon=True).start()
+    deadline, state = time.monotonic() + PATIENCE, "loading"
+    while state == "loading" and time.monotonic() < deadline:
         time.sleep(1)
-        state = httpx.get(f"{found[0]}/readyz").text
+        state = httpx.get(f"{address_match[0]}/readyz").text
     if state != "ready":
-        raise ModelError(f"The page did not get ready ({state}): {' '.join(''.join(said).split())}")
-    return found[0]
+        raise ModelError(f"The page did not get ready ({state}): {' '.join(''.join(last_lines).split())}")
+    return address_match[0]
 
 
-def entered(url: str, n: int) -> Visitor:
+def logged_in_visitor(url: str, n: int) -> Visitor:
     """A tab of the nth person, who is logged in and has the page open."""
     visitor = Visitor(url, address(n))
     visitor.log_in(*login(n))
@@ -255,20 +257,20 @@ def entered(url: str, n: int) -> Visitor:
 
 def _warm(url: str, talk: Talk) -> None:
     """The first turn of a server learns from examples."""
-    visitor = entered(url, 0)
+    visitor = logged_in_visitor(url, 0)
     visitor.send("composer", "ask", utterance=talk.question("p0x0", 0))
     visitor.close()
 
 
 @contextmanager
-def _watched(server: psutil.Process, found: Found) -> Iterator[None]:
-    over = Event()
+def _watched(server: psutil.Process, results: LoadResults) -> Iterator[None]:
+    stop = Event()
 
     def look() -> None:
         while True:
-            held = held_bytes(server) / 1e9
-            found.states.append(State(len(found.waits), server.num_threads(), server.num_fds(), held))
-            if over.wait(EVERY):
+            gigabytes = held_bytes(server) / 1e9
+            results.states.append(State(len(results.waits), server.num_threads(), server.num_fds(), gigabytes))
+            if stop.wait(EVERY):
                 return
 
     thread = Thread(target=look)
@@ -276,11 +278,11 @@ def _watched(server: psutil.Process, found: Found) -> Iterator[None]:
     try:
         yield
     finally:
-        over.set()
+        stop.set()
         thread.join()
 
 
-def at(values: Sequence[float], percent: int) -> float:
+def percentile(values: Sequence[float], percent: int) -> float:
     """A percentile; -1 where there are too few values."""
     return quantiles(values, n=100)[percent - 1] if len(values) > 1 else -1.0
 
@@ -298,35 +300,35 @@ def load(
     figures: Figures,
 ) -> None:
     """Let many people ask at once; tell errors, mix-ups, first sources, waits, threads, open files and memory."""
-    began = time.perf_counter()
+    start = time.perf_counter()
     with real(people, model, slots) if model else scripted(people, pause, slots) as page:
-        found = load_of(people, 60 * minutes, think, page)
-    report = summary(found) | {"people": people, "minutes": (time.perf_counter() - began) / 60, "slots": slots}
+        results = load_of(people, 60 * minutes, think, page)
+    report = summary(results) | {"people": people, "minutes": (time.perf_counter() - start) / 60, "slots": slots}
     figures.tell("load", report, {"measure": report})
-    for one in (*found.errors[:10], *found.mixed[:10]):
-        say(one, talk)
+    for message in (*results.errors[:10], *results.mix_ups[:10]):
+        print_text(message, error_console)
 
 
-def summary(found: Found) -> dict[str, float | int]:
+def summary(results: LoadResults) -> dict[str, float | int]:
     """Every figure by its name."""
-    means = [sum(waits) / len(waits) for waits in found.of_person.values()]
+    means = [sum(waits) / len(waits) for waits in results.waits_by_person.values()]
     return {
-        "turns": len(found.waits),
-        "errors": len(found.errors),
-        "mix-ups": len(found.mixed),
-        "first source p50 s": at(found.first_sources, 50),
-        "first source p95 s": at(found.first_sources, 95),
-        "first source p95 s, first questions": at(found.rush, 95),
-        "first source p95 s, later questions": at(found.later, 95),
-        "wait p50 s": at(found.waits, 50),
-        "wait p95 s": at(found.waits, 95),
-        "longest wait / median": found.fairness,
+        "turns": len(results.waits),
+        "errors": len(results.errors),
+        "mix-ups": len(results.mix_ups),
+        "first source p50 s": percentile(results.first_sources, 50),
+        "first source p95 s": percentile(results.first_sources, 95),
+        "first source p95 s, first questions": percentile(results.rush, 95),
+        "first source p95 s, later questions": percentile(results.later, 95),
+        "wait p50 s": percentile(results.waits, 50),
+        "wait p95 s": percentile(results.waits, 95),
+        "longest wait / median": results.fairness,
         "longest mean of a person / median": max(means) / median(means) if means else 0.0,
-        **_over_time("threads", [state.threads for state in found.states]),
-        **_over_time("files", [state.files for state in found.states]),
-        "held GB after 50 turns": found.held_after(50),
-        "held GB after 500 turns": found.held_after(500),
-        "held GB last": found.states[-1].held,
+        **_over_time("threads", [state.threads for state in results.states]),
+        **_over_time("files", [state.files for state in results.states]),
+        "held GB after 50 turns": results.held_after(50),
+        "held GB after 500 turns": results.held_after(500),
+        "held GB last": results.states[-1].held,
     }
 
 

@@ -13,8 +13,8 @@ from typing import Annotated
 import typer
 
 from assistant.chat import Chat
-from assistant.commands.common import Model, ready, talk
-from assistant.commands.experiment import ModelMeasurementOptions, show
+from assistant.commands.common import Model, error_console, load_with_bars
+from assistant.commands.experiment import ModelMeasurementOptions, print_summary
 from assistant.commands.turn_options import TurnOptions
 from assistant.errors import SequiturError
 from assistant.parts import Loader
@@ -27,13 +27,13 @@ from benchmarks.turn import QUESTIONS
 from ptkb.store import Ptkb
 
 # Each of these about each country gives more questions than any run asks, no two alike.
-ASKED = (
+QUESTION_TEMPLATES = (
     "Which languages are spoken in {}?",
     "What does {} export?",
     "How many people live in {}?",
     "What is the climate of {}?",
 )
-EACH = 10  # turns of a conversation
+TURNS_PER_CONVERSATION = 10
 USER = "me"
 GLANCE = 1.0  # seconds between two looks at an answer
 
@@ -42,13 +42,13 @@ def questions() -> Iterator[str]:
     """Different questions, the twelve of `bench turn` first."""
     from assistant.library.factbook import countries  # noqa: PLC0415 - reads the whole book
 
-    first = [question for question, _ in QUESTIONS]
-    yield from first
-    rest = (asked.format(country.name) for country in countries() for asked in ASKED)
-    yield from (question for question in rest if question not in first)
+    first_questions = [question for question, _ in QUESTIONS]
+    yield from first_questions
+    country_questions = (template.format(country.name) for country in countries() for template in QUESTION_TEMPLATES)
+    yield from (question for question in country_questions if question not in first_questions)
 
 
-def held_after(
+def memory_after_turns(
     turns: Sequence[int], loader: Loader, choices: Choices, folder: Path, each: Callable[[int, Turn], None]
 ) -> dict[int, float]:
     """GB (10^9 bytes) that this process holds after each of these numbers of turns.
@@ -60,25 +60,25 @@ def held_after(
     """
     database = connect(f"sqlite:///{folder / 'bench.sqlite3'}")
     conversations, runs = Conversations(database), Runs()
-    chat, held = Chat(conversations, Ptkb(database), loader), dict[int, float]()
-    place = ""
+    chat, held_gb = Chat(conversations, Ptkb(database), loader), dict[int, float]()
+    conversation_id = ""
     for n, question in zip(count(1), islice(cycle(questions()), max(turns)), strict=False):
-        if n % EACH == 1:
-            place = conversations.new(USER).id
+        if n % TURNS_PER_CONVERSATION == 1:
+            conversation_id = conversations.new(USER).id
 
-        def answering(stop: Event, place: str = place, question: str = question) -> Iterator[Turn]:
-            return chat.ask(USER, place, question, choices, stop)
+        def answering(stop: Event, conversation_id: str = conversation_id, question: str = question) -> Iterator[Turn]:
+            return chat.ask(USER, conversation_id, question, choices, stop)
 
-        run = runs.start(USER, place, answering)
+        run = runs.start(USER, conversation_id, answering)
         while not run.over:
-            run.look()  # as an open page does: an answer that nobody watches is stopped after a minute
+            run.mark_watched()  # as an open page does: an answer that nobody watches is stopped after a minute
             run.join(GLANCE)
         if run.turn.error:
             raise SequiturError(run.turn.error)
         each(n, run.turn)
         if n in turns:
-            held[n] = held_bytes() / 1e9
-    return held
+            held_gb[n] = held_bytes() / 1e9
+    return held_gb
 
 
 TURNS = (20, 50, 100, 200)
@@ -100,14 +100,17 @@ def memory(
     options: Small,
 ) -> None:
     """Ask as the page does, up to 200 different questions, and tell what memory is held after 20, 50, 100 and all."""
-    knobs = options.load_settings()
-    loader = ready(knobs)
-    choices = TurnOptions().choices(knobs)
+    settings = options.load_settings()
+    loader = load_with_bars(settings)
+    choices = TurnOptions().choices(settings)
     name = loader.parts("me", choices).llm.name
     with TemporaryDirectory() as folder:
-        held = held_after(sorted(turns or TURNS), loader, choices, Path(folder), _tell)
-    show({"model": name, "held_gb": held, "growth": held[max(held)] / held[min(held)] - 1}, options.as_json)
+        held_gb = memory_after_turns(sorted(turns or TURNS), loader, choices, Path(folder), _tell)
+    print_summary(
+        {"model": name, "held_gb": held_gb, "growth": held_gb[max(held_gb)] / held_gb[min(held_gb)] - 1},
+        options.as_json,
+    )
 
 
 def _tell(n: int, turn: Turn) -> None:
-    talk.print(f"{n:4} {turn.seconds:5.1f} s  {turn.status}  {turn.utterance}", style="dim", markup=False)
+    error_console.print(f"{n:4} {turn.seconds:5.1f} s  {turn.status}  {turn.utterance}", style="dim", markup=False)

@@ -23,53 +23,53 @@ PIECES = (
 CHANGES, LONGEST = 4, 40  # at most so many changes of a member, and so many bytes that one takes away
 
 
-def mutant(chance: Random) -> tuple[str, bytes]:
+def mutant(rng: Random) -> tuple[str, bytes]:
     """A suffix, and a document of that format which is not quite as its program writes it."""
-    suffix = chance.choice(sorted(_SEEDS))
-    whole = _seed(suffix)
-    if not whole.startswith(b"PK"):
-        return suffix, _changed(whole, chance)
-    with ZipFile(io.BytesIO(whole)) as parts:
+    suffix = rng.choice(sorted(_SEEDS))
+    original = _seed(suffix)
+    if not original.startswith(b"PK"):
+        return suffix, _changed(original, rng)
+    with ZipFile(io.BytesIO(original)) as parts:
         members = [(name, parts.read(name)) for name in parts.namelist()]
-    for _ in range(chance.randint(1, 3)):
-        chance.choice((_change, _change, _change, _drop, _double, _swap))(members, chance)
+    for _ in range(rng.randint(1, 3)):
+        rng.choice((_change, _change, _change, _drop, _double, _swap))(members, rng)
     file = io.BytesIO()
     with ZipFile(file, "w") as parts:
         for name, content in members:
             parts.writestr(ZipInfo(name), content, ZIP_DEFLATED)  # without the time of its writing
     packed = file.getvalue()
-    return suffix, packed if chance.random() < 0.9 else _changed(packed, chance)
+    return suffix, packed if rng.random() < 0.9 else _changed(packed, rng)
 
 
 Members = list[tuple[str, bytes]]
 
 
-def _change(members: Members, chance: Random) -> None:
-    at = chance.randrange(len(members))
-    members[at] = members[at][0], _changed(members[at][1], chance)
+def _change(members: Members, rng: Random) -> None:
+    position = rng.randrange(len(members))
+    members[position] = members[position][0], _changed(members[position][1], rng)
 
 
-def _drop(members: Members, chance: Random) -> None:
+def _drop(members: Members, rng: Random) -> None:
     if len(members) > 1:
-        members.pop(chance.randrange(len(members)))
+        members.pop(rng.randrange(len(members)))
 
 
-def _double(members: Members, chance: Random) -> None:
-    members.append(chance.choice(members))
+def _double(members: Members, rng: Random) -> None:
+    members.append(rng.choice(members))
 
 
-def _swap(members: Members, chance: Random) -> None:
+def _swap(members: Members, rng: Random) -> None:
     """One member has the content of another."""
-    at = chance.randrange(len(members))
-    members[at] = members[at][0], chance.choice(members)[1]
+    position = rng.randrange(len(members))
+    members[position] = members[position][0], rng.choice(members)[1]
 
 
-def _changed(content: bytes, chance: Random) -> bytes:
-    for _ in range(chance.randint(1, CHANGES)):
-        start = chance.randint(0, len(content))
-        end = start + chance.choice((0, 1, chance.randint(1, LONGEST)))
-        put = chance.choice((chance.choice(PIECES), chance.randbytes(2), content[start:end] * 3))
-        content = content[:start] + put + content[end:]
+def _changed(content: bytes, rng: Random) -> bytes:
+    for _ in range(rng.randint(1, CHANGES)):
+        start = rng.randint(0, len(content))
+        end = start + rng.choice((0, 1, rng.randint(1, LONGEST)))
+        replacement = rng.choice((rng.choice(PIECES), rng.randbytes(2), content[start:end] * 3))
+        content = content[:start] + replacement + content[end:]
     return content
 
 

@@ -57,15 +57,15 @@ def workers(
         SequiturError: HAProxy is not installed, or a page could not start.
     """
     ports = [free_port() for _ in range(count)]
-    running = list[Worker]()
+    running_workers = list[Worker]()
     try:
         for port in ports:
-            before = partial(ahead, clock) if clock and port == ports[-1] else None
-            running.append(Worker(settings_at(port), pause, before))
+            before_start = partial(ahead, clock) if clock and port == ports[-1] else None
+            running_workers.append(Worker(settings_at(port), pause, before_start))
         with proxied(ports) as url:
-            yield url, running
+            yield url, running_workers
     finally:
-        for worker in running:
+        for worker in running_workers:
             worker.kill()
 
 
@@ -97,13 +97,13 @@ def configured(text: str, port: int, ports: Sequence[int]) -> str:
     """A configuration of HAProxy with this port instead of its own, without TLS, and with pages at these ports."""
     lines = [line.removesuffix(" secure") for line in text.splitlines() if not line.startswith("  server ")]
     lines = [f"  bind 127.0.0.1:{port}" if line.startswith("  bind ") else line for line in lines]
-    lines += [f"  server w{n} 127.0.0.1:{one} cookie w{n}" for n, one in enumerate(ports)]
+    lines += [f"  server w{n} 127.0.0.1:{page_port} cookie w{n}" for n, page_port in enumerate(ports)]
     return "\n".join(lines) + "\n"
 
 
 def _wait_for(url: str) -> None:
-    end = time.monotonic() + STARTS
-    while time.monotonic() < end:
+    deadline = time.monotonic() + STARTS
+    while time.monotonic() < deadline:
         with suppress(httpx.HTTPError):
             if httpx.get(url).status_code == 200:
                 return

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from assistant.commands.common import load_llm
-from assistant.commands.experiment import ModelMeasurementOptions, show
+from assistant.commands.experiment import ModelMeasurementOptions, print_summary
 from assistant.commands.progress_bars import bar
 from assistant.errors import DataError
 from assistant.experiment.datasets import read_questions, sample
@@ -32,25 +32,25 @@ def relevance(
     """Time a relevance estimator on real passages, drawn from the corpus: by the clock, and what the CPUs worked."""
     from assistant.judges.relevance.load import load  # noqa: PLC0415 - torch
 
-    knobs = options.load_settings()
-    asked = sample(read_questions(questions), runs + 1, 0)
+    settings = options.load_settings()
+    sampled_questions = sample(read_questions(questions), runs + 1, 0)
     pool = sample(load_corpus(corpus), passages * (runs + 1), 0)
-    if len(asked) <= runs or len(pool) < passages * (runs + 1):
+    if len(sampled_questions) <= runs or len(pool) < passages * (runs + 1):
         raise DataError(f"{runs + 1} questions with {passages} passages each are needed; give larger files.")
     with bar("Estimator") as progress:
-        scorer = load(estimator, lambda: load_llm(knobs, progress), knobs, progress)
+        scorer = load(estimator, lambda: load_llm(settings, progress), settings, progress)
 
-    def seconds(question: str, shown: list[Passage]) -> tuple[float, float]:
-        begun, worked = perf_counter(), process_time()
-        scorer.estimate(question, shown, Event())
-        return perf_counter() - begun, process_time() - worked
+    def seconds(question: str, scored_passages: list[Passage]) -> tuple[float, float]:
+        start, cpu_start = perf_counter(), process_time()
+        scorer.estimate(question, scored_passages, Event())
+        return perf_counter() - start, process_time() - cpu_start
 
     batches = [pool[n * passages : (n + 1) * passages] for n in range(runs + 1)]
-    _, *both = [seconds(question.text, shown) for question, shown in zip(asked, batches, strict=True)]
-    timed, cpu = [clock for clock, _ in both], median(worked for _, worked in both)
+    _, *timings = [seconds(question.text, batch) for question, batch in zip(sampled_questions, batches, strict=True)]
+    times, cpu = [clock for clock, _ in timings], median(cpu_seconds for _, cpu_seconds in timings)
     words = median(len(passage.text.split()) for passage in pool)
-    found = {
+    figures = {
         "estimator": scorer.name, "machine": platform.processor() or platform.machine(), "passages": passages,
-        "words": words, "runs": runs, "median": median(timed), "fastest": min(timed), "slowest": max(timed), "cpu": cpu,
+        "words": words, "runs": runs, "median": median(times), "fastest": min(times), "slowest": max(times), "cpu": cpu,
     }  # fmt: skip
-    show(found, options.as_json)
+    print_summary(figures, options.as_json)

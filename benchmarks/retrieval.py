@@ -35,7 +35,7 @@ import numpy as np
 import psutil
 import typer
 
-from assistant.commands.experiment import MeasurementOptions, command_line, show, tell_folder
+from assistant.commands.experiment import MeasurementOptions, command_line, print_summary, print_run_folder
 from assistant.commands.progress_bars import bar
 from assistant.errors import DataError
 from assistant.experiment.datasets import Question, fingerprint, read_questions, sample
@@ -46,13 +46,13 @@ from assistant.library.writer import writing
 from assistant.protocols import Progress, Retriever, silent
 from assistant.retrieve import jvm
 from assistant.retrieve.bm25 import Bm25, searchable
-from assistant.retrieve.dense import EXACT, Dense, build_dense, read_manifest
-from assistant.retrieve.encoder_pieces import Encoder, cut, pieces_of
+from assistant.retrieve.dense import MAX_EXACT_VECTORS, Dense, build_dense, read_manifest
+from assistant.retrieve.encoder_pieces import Encoder, text_pieces, pieces_of
 from assistant.retrieve.retrievers.hybrid import Hybrid
 from assistant.settings import Settings
 from assistant.types import Passage
 from benchmarks.peak import peak_bytes
-from benchmarks.vectors import DEEP, MIB, WORD_PIECES, Kept, approximations, kept_as, query_encoder
+from benchmarks.vectors import DEEP, MIB, WORD_PIECES, CachedEncoder, approximations, cache_name, query_encoder
 
 Kind = Literal["bm25", "dense, exact", "dense, approximate", "hybrid"]
 SIZES = (10_000, 40_000, 200_000)
@@ -72,19 +72,21 @@ class Material:
     def fingerprint(self) -> str:
         """Tells these passages, in this order, from others."""
         digest = sha256()
-        for one in self.passages:
-            digest.update(json.dumps([one.id, one.title, one.text]).encode())
+        for passage in self.passages:
+            digest.update(json.dumps([passage.id, passage.title, passage.text]).encode())
         return digest.hexdigest()[:12]
 
 
-def prepare(corpus: Path, questions: Path, more: Sequence[Path], words: int, limit: int, seed: int) -> Material:
+def prepare(
+    corpus: Path, questions: Path, other_corpora: Sequence[Path], words: int, limit: int, seed: int
+) -> Material:
     """The material of a run.
 
     Args:
         corpus: passages that are taken whole.
         questions: with `gold` ids in the corpus; those without are left out.
-        more: corpora that are cut into pieces of at most `words` words.
-        words: see there.
+        other_corpora: those that are cut into pieces of at most `words` words.
+        words: see `other_corpora`.
         limit: how many questions to ask.
         seed: decides which, and the order of the passages.
 
@@ -93,18 +95,23 @@ def prepare(corpus: Path, questions: Path, more: Sequence[Path], words: int, lim
         LibraryError: a corpus can't be read.
     """
     pool = load_corpus(corpus)
-    there = {one.id for one in pool}
-    asked = [one for one in read_questions(questions) if one.gold and there.issuperset(one.gold)]
-    if not asked:
+    corpus_ids = {passage.id for passage in pool}
+    usable_questions = [
+        question for question in read_questions(questions) if question.gold and corpus_ids.issuperset(question.gold)
+    ]
+    if not usable_questions:
         raise DataError(
             f"No question of {questions} has its gold passages in {corpus}; give those that belong together."
         )
-    gold = {one for question in asked for one in question.gold}
-    first, rest = [one for one in pool if one.id in gold], [one for one in pool if one.id not in gold]
-    pieces = [piece for path in more for passage in load_corpus(path) for piece in _pieces(passage, words)]
-    for part in (rest, pieces):
+    gold_ids = {id_ for question in usable_questions for id_ in question.gold}
+    gold_passages, other_passages = (
+        [passage for passage in pool if passage.id in gold_ids],
+        [passage for passage in pool if passage.id not in gold_ids],
+    )
+    pieces = [piece for path in other_corpora for passage in load_corpus(path) for piece in _pieces(passage, words)]
+    for part in (other_passages, pieces):
         random.Random(seed).shuffle(part)  # noqa: S311 - an experiment, not a secret
-    return Material(_distinct([*first, *rest, *pieces]), sample(asked, limit, seed))
+    return Material(_distinct([*gold_passages, *other_passages, *pieces]), sample(usable_questions, limit, seed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +142,7 @@ class Plan:
 
     def store(self, encoder: str) -> Path:
         """Where the vectors of an encoder are kept, by their texts: runs on any passages share them."""
-        return self.folder / kept_as(encoder, self.settings)
+        return self.folder / cache_name(encoder, self.settings)
 
     def words(self, size: int) -> Path:
         """Where the BM25 index of so many passages is."""
@@ -144,7 +151,7 @@ class Plan:
     def vectors(self, encoder: str, size: int, exact: bool) -> Path:
         """Where the index of the vectors of so many passages is."""
         kind = "exact" if exact else "approximate"
-        return self.folder / f"{kind}-{kept_as(encoder, self.settings)}-{size}-{self.data}"
+        return self.folder / f"{kind}-{cache_name(encoder, self.settings)}-{size}-{self.data}"
 
     def tasks(self, progress: Progress) -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
         """Everything to measure, each by its key, in an order in which it can be done."""
@@ -165,13 +172,15 @@ class Plan:
 
     def _bm25(self, size: int) -> dict[str, Any]:
         folder = self.words(size)
-        seconds, building = alone(index_words, folder, self.material.passages[:size])
-        found = alone(search, "bm25", folder, folder, "", self.material.questions, self.runs, self.settings)
-        made = {"index_seconds": seconds, "building_mib": building, "disk_mib": disk_mib(folder)}
-        return {"retriever": "bm25", "encoder": "", "passages": size, **made, **found}
+        seconds, building = run_in_process(index_words, folder, self.material.passages[:size])
+        search_measures = run_in_process(
+            search, "bm25", folder, folder, "", self.material.questions, self.runs, self.settings
+        )
+        index_measures = {"index_seconds": seconds, "building_mib": building, "disk_mib": disk_mib(folder)}
+        return {"retriever": "bm25", "encoder": "", "passages": size, **index_measures, **search_measures}
 
     def _beside(self, size: int, k: int) -> dict[str, Any]:
-        return alone(beside_anserini, self.words(size), self.material.questions, k, self.runs, self.settings)
+        return run_in_process(beside_anserini, self.words(size), self.material.questions, k, self.runs, self.settings)
 
     def _dense(self, kind: Kind, encoder: str, size: int) -> dict[str, Any]:
         exact = kind == "dense, exact" or (kind == "hybrid" and self._few(encoder, size))
@@ -180,24 +189,28 @@ class Plan:
         seconds = building = None
         disk = disk_mib(self.words(size)) if kind == "hybrid" else 0.0
         if kind != "hybrid":
-            seconds, building = alone(index_vectors, folder, passages, store, encoder, exact, self.settings)
-        found = alone(
+            seconds, building = run_in_process(index_vectors, folder, passages, store, encoder, exact, self.settings)
+        search_measures = run_in_process(
             search, kind, self.words(size), folder, encoder, self.material.questions, self.runs, self.settings
         )
-        made = {"index_seconds": seconds, "building_mib": building, "disk_mib": disk + disk_mib(folder, "*.faiss")}
-        return {"retriever": kind, "encoder": encoder, "passages": size, **made, **found}
+        index_measures = {
+            "index_seconds": seconds,
+            "building_mib": building,
+            "disk_mib": disk + disk_mib(folder, "*.faiss"),
+        }
+        return {"retriever": kind, "encoder": encoder, "passages": size, **index_measures, **search_measures}
 
     def _few(self, encoder: str, size: int) -> bool:
         """Whether so many passages have vectors few enough to be searched exactly by default."""
-        return read_manifest(self.vectors(encoder, size, exact=True)).rows <= EXACT
+        return read_manifest(self.vectors(encoder, size, exact=True)).rows <= MAX_EXACT_VECTORS
 
     def _approximations(self, encoder: str, size: int) -> dict[str, Any]:
         passages, store = self.material.passages[:size], self.store(encoder)
-        found = alone(approximations, store, passages, self.material.questions, encoder, self.settings)
-        return {"indexes": [asdict(one) for one in found]}
+        indexes = run_in_process(approximations, store, passages, self.material.questions, encoder, self.settings)
+        return {"indexes": [asdict(index) for index in indexes]}
 
 
-def alone(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+def run_in_process(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Run a function of a module in a new process, so that nothing else is in its memory.
 
     Settings have to be of their own class, not of the one that reads files.
@@ -208,29 +221,35 @@ def alone(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 
 def index_words(folder: Path, passages: Sequence[Passage]) -> tuple[float, float]:
     """Index for BM25; seconds, and the MiB that the process grew by at most, Java included."""
-    before = _rss()
+    memory_before = _rss()
     folder.mkdir(parents=True, exist_ok=True)
-    since = perf_counter()
+    started_at = perf_counter()
     with writing(folder) as writer:
         writer.clear()
         for start in range(0, len(passages), BATCH):
             writer.add("corpus", passages[start : start + BATCH])
         writer.commit({"passages": len(passages)})
-    return perf_counter() - since, _peak() - before
+    return perf_counter() - started_at, _peak() - memory_before
 
 
-def encode(texts_of: Sequence[Passage], store: Path, encoder: str, settings: Settings, progress: Progress) -> float:
+def encode(passages: Sequence[Passage], store: Path, encoder: str, settings: Settings, progress: Progress) -> float:
     """Encode what `store` lacks of these passages; passages a second, of those that were encoded now (0 if none).
 
     Raises:
         ModelError: the encoder can't be had or loaded.
         LibraryError: the store is of another encoder.
     """
-    kept = Kept(store, query_encoder(encoder, settings))
-    missing = [one for one in texts_of if any(not kept.holds(text) for text in pieces_of(one, kept.window, kept.count))]
-    since = perf_counter()
-    kept.add([text for one in missing for text in pieces_of(one, kept.window, kept.count)], progress)
-    return len(missing) / (perf_counter() - since) if missing else 0.0
+    cache = CachedEncoder(store, query_encoder(encoder, settings))
+    missing_passages = [
+        passage
+        for passage in passages
+        if any(not cache.holds(text) for text in pieces_of(passage, cache.window, cache.count))
+    ]
+    start = perf_counter()
+    cache.add(
+        [text for passage in missing_passages for text in pieces_of(passage, cache.window, cache.count)], progress
+    )
+    return len(missing_passages) / (perf_counter() - start) if missing_passages else 0.0
 
 
 def index_vectors(
@@ -239,11 +258,11 @@ def index_vectors(
     """Index vectors that `store` holds; seconds, and the MiB that the process grew by at most."""
     import faiss  # noqa: F401, PLC0415 - its own size doesn't count
 
-    kept = Kept(store, query_encoder(encoder, settings))
-    before = _rss()
-    since = perf_counter()
-    build_dense(folder, passages, kept, silent, exact=DEEP * len(passages) if exact else 0)
-    return perf_counter() - since, _peak() - before
+    cache = CachedEncoder(store, query_encoder(encoder, settings))
+    memory_before = _rss()
+    start = perf_counter()
+    build_dense(folder, passages, cache, silent, exact=DEEP * len(passages) if exact else 0)
+    return perf_counter() - start, _peak() - memory_before
 
 
 def search(
@@ -255,22 +274,22 @@ def search(
     milliseconds for `SHOWN` passages, the encoding of the question included. `found` is the share of questions with a
     gold passage among the first `SHOWN`, `found_deep` among the first `DEEP`.
     """
-    loaded = None if kind == "bm25" else query_encoder(encoder, settings)
-    if loaded:
-        loaded.encode_queries(["The first call prepares what later ones use."])
-    before = _rss()
-    retriever = _open(kind, words, vectors, loaded, settings)
+    loaded_encoder = None if kind == "bm25" else query_encoder(encoder, settings)
+    if loaded_encoder:
+        loaded_encoder.encode_queries(["The first call prepares what later ones use."])
+    memory_before = _rss()
+    retriever = _open(kind, words, vectors, loaded_encoder, settings)
     retriever.search(questions[0].text, SHOWN)
-    milliseconds = [_milliseconds(retriever, one.text) for _ in range(runs) for one in questions]
-    memory = _rss() - before
-    rankings = [[one.id for one in retriever.search(question.text, DEEP)] for question in questions]
+    milliseconds = [_milliseconds(retriever, question.text) for _ in range(runs) for question in questions]
+    memory = _rss() - memory_before
+    rankings = [[passage.id for passage in retriever.search(question.text, DEEP)] for question in questions]
     golds = [set(question.gold) for question in questions]
     return {
         "memory_mib": memory,
         "p50": median(milliseconds),
         "p95": float(np.quantile(milliseconds, 0.95)),
-        "found": _share(not gold.isdisjoint(one[:SHOWN]) for gold, one in zip(golds, rankings, strict=True)),
-        "found_deep": _share(not gold.isdisjoint(one) for gold, one in zip(golds, rankings, strict=True)),
+        "found": _share(not gold.isdisjoint(ranking[:SHOWN]) for gold, ranking in zip(golds, rankings, strict=True)),
+        "found_deep": _share(not gold.isdisjoint(ranking) for gold, ranking in zip(golds, rankings, strict=True)),
     }
 
 
@@ -284,31 +303,31 @@ def beside_anserini(
     in one thread, where nothing but the whole crosses to Python. `ratio` is ours by `texts`, and `ratios` those of the
     runs; `cpu_ratio` that of the processor time of the process, which other programs on the machine disturb less.
     """
-    passages = Bm25(folder, k1=settings.retrieve.k1, b=settings.retrieve.b)
-    plain = jvm.call(_anserini, folder, settings)
-    texts = [searchable(one.text) for one in questions]
-    ways: dict[str, Callable[[str], object]] = {
-        "ours": lambda text: passages.search(text, k),
-        "texts": lambda text: jvm.call(_hits, plain, text, k, True),
+    bm25 = Bm25(folder, k1=settings.retrieve.k1, b=settings.retrieve.b)
+    searcher = jvm.call(_anserini_searcher, folder, settings)
+    queries = [searchable(question.text) for question in questions]
+    searches: dict[str, Callable[[str], object]] = {
+        "ours": lambda text: bm25.search(text, k),
+        "texts": lambda text: jvm.call(_hits, searcher, text, k, True),
     }
-    without = {"hits": lambda text: jvm.call(_hits, plain, text, k, False)}
+    searches_without_texts = {"hits": lambda text: jvm.call(_hits, searcher, text, k, False)}
     # The first run warms up.
-    timed = [_run(ways, texts, n) | _run(without, texts, n) for n in range(runs + 1)][1:]
-    java = [jvm.call(_batch, plain, texts, k) for _ in range(runs + 1)][1:]
-    ratios = tuple(one["ours"][0] / one["texts"][0] for one in timed)
+    run_times = [_run(searches, queries, n) | _run(searches_without_texts, queries, n) for n in range(runs + 1)][1:]
+    java_times = [jvm.call(_batch, searcher, queries, k) for _ in range(runs + 1)][1:]
+    ratios = tuple(times["ours"][0] / times["texts"][0] for times in run_times)
     return {
-        "passages": len(passages),
+        "passages": len(bm25),
         "k": k,
-        **{name: median(one[name][0] for one in timed) for name in (*ways, *without)},
-        "java": median(java),
+        **{name: median(times[name][0] for times in run_times) for name in (*searches, *searches_without_texts)},
+        "java": median(java_times),
         "ratio": median(ratios),
-        "cpu_ratio": median(one["ours"][1] / one["texts"][1] for one in timed),
+        "cpu_ratio": median(times["ours"][1] / times["texts"][1] for times in run_times),
         "ratios": ratios,
     }
 
 
 def _pieces(passage: Passage, words: int) -> list[Passage]:
-    texts = cut(passage.text, words)
+    texts = text_pieces(passage.text, words)
     return [Passage(f"{passage.source} {passage.id} {n}", passage.title, text) for n, text in enumerate(texts, 1)]
 
 
@@ -318,17 +337,17 @@ def _distinct(passages: Iterable[Passage]) -> list[Passage]:
 
 
 def _open(kind: Kind, words: Path, vectors: Path, encoder: Encoder | None, settings: Settings) -> Retriever:
-    passages = Bm25(words, k1=settings.retrieve.k1, b=settings.retrieve.b)
+    bm25 = Bm25(words, k1=settings.retrieve.k1, b=settings.retrieve.b)
     if encoder is None:
-        return passages
-    dense = Dense(vectors, encoder, passages.get)
-    return Hybrid({"bm25": passages, "dense": dense}, constant=settings.retrieve.rrf_k) if kind == "hybrid" else dense
+        return bm25
+    dense = Dense(vectors, encoder, bm25.get)
+    return Hybrid({"bm25": bm25, "dense": dense}, constant=settings.retrieve.rrf_k) if kind == "hybrid" else dense
 
 
 def _milliseconds(retriever: Retriever, query: str) -> float:
-    since = perf_counter()
+    start = perf_counter()
     retriever.search(query, SHOWN)
-    return (perf_counter() - since) * 1000
+    return (perf_counter() - start) * 1000
 
 
 def _row(key: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
@@ -342,7 +361,7 @@ def _share(hits: Iterable[bool]) -> float:
 # --- Anserini ----------------------------------------------------------------------------------------------------
 
 
-def _anserini(folder: Path, settings: Settings) -> Any:
+def _anserini_searcher(folder: Path, settings: Settings) -> Any:
     searcher = jvm.java("io.anserini.search.SimpleSearcher")(str(folder))
     searcher.set_bm25(settings.retrieve.k1, settings.retrieve.b)
     return searcher
@@ -360,24 +379,30 @@ def _batch(searcher: Any, queries: Sequence[str], k: int) -> float:
     for n, query in enumerate(queries):
         texts.add(query)
         ids.add(str(n))
-    since = perf_counter()
+    start = perf_counter()
     searcher.batch_search(texts, ids, k, 1)
-    return (perf_counter() - since) * 1000 / len(queries)
+    return (perf_counter() - start) * 1000 / len(queries)
 
 
 def _run(
-    ways: Mapping[str, Callable[[str], object]], queries: Sequence[str], turn: int
+    searches: Mapping[str, Callable[[str], object]], queries: Sequence[str], rotation: int
 ) -> dict[str, tuple[float, float]]:
-    """The median milliseconds of each way, by the clock and of the processor; an order that turns is kept to."""
-    names = list(ways)
+    """The median milliseconds of each search, by the clock and of the processor.
+
+    Which of the searches comes first changes from query to query, and with `rotation` from run to run.
+    """
+    names = list(searches)
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
     for n, query in enumerate(queries):
-        for way in range(len(names)):
-            name = names[(way + n + turn) % len(names)]
-            since, cpu = perf_counter(), process_time()
-            ways[name](query)
-            times[name].append(((perf_counter() - since) * 1000, (process_time() - cpu) * 1000))
-    return {name: (median(wall for wall, _ in of), median(cpu for _, cpu in of)) for name, of in times.items()}
+        for position in range(len(names)):
+            name = names[(position + n + rotation) % len(names)]
+            start, cpu = perf_counter(), process_time()
+            searches[name](query)
+            times[name].append(((perf_counter() - start) * 1000, (process_time() - cpu) * 1000))
+    return {
+        name: (median(wall for wall, _ in name_times), median(cpu for _, cpu in name_times))
+        for name, name_times in times.items()
+    }
 
 
 def disk_mib(folder: Path, pattern: str = "*") -> float:
@@ -421,7 +446,7 @@ def retrieval(  # noqa: PLR0913 - the experiment's knobs
     """
     from benchmarks import retrieval_report as report  # noqa: PLC0415 - matplotlib
 
-    knobs = options.load_settings()
+    settings = options.load_settings()
     material = prepare(corpus, questions, more or (), words, limit, seed)
     sizes = sorted(set(size or SIZES))
     if sizes[-1] > len(material.passages):
@@ -430,17 +455,17 @@ def retrieval(  # noqa: PLR0913 - the experiment's knobs
             "give more with --more, or cut them shorter with --words."
         )
     data = [fingerprint(path)[:16] for path in (corpus, questions, *(more or ()))]
-    asked = {"data": data, "sizes": sizes, "encoded": encoded, "words": words, "limit": limit, "runs": runs,
-             "seed": seed, "encoder": knobs.retrieve.encoder or knobs.embedder.model}  # fmt: skip
-    run = Run(into, asked, lambda row: str(row["key"]))
-    plan = Plan.of(material, sizes, encoded, runs, knobs)
+    claim = {"data": data, "sizes": sizes, "encoded": encoded, "words": words, "limit": limit, "runs": runs,
+             "seed": seed, "encoder": settings.retrieve.encoder or settings.embedder.model}  # fmt: skip
+    run = Run(into, claim, lambda row: str(row["key"]))
+    plan = Plan.of(material, sizes, encoded, runs, settings)
     with bar("Vectors") as progress:
         tasks = [(key, partial(_row, key, make)) for key, make in plan.tasks(progress)]
-        first = [task for task in tasks if task[0].startswith("encode")]
-        run.fill(first, len(first), silent)
+        encoding_tasks = [task for task in tasks if task[0].startswith("encode")]
+        run.fill(encoding_tasks, len(encoding_tasks), silent)
     with bar("Measures") as progress:
         run.fill(tasks, len(tasks), progress)
     rows = list(run.rows.values())
     report.write(rows, run, command_line())
-    show({"rows": rows}, options.as_json, report.tables(rows))
-    tell_folder(run)
+    print_summary({"rows": rows}, options.as_json, report.tables(rows))
+    print_run_folder(run)

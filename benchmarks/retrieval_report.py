@@ -32,9 +32,9 @@ def write(rows: Sequence[Row], run: Run[str], command: str) -> None:
     """Write results.json, the plots and report.md into the run's folder; `command` is how to repeat it."""
     run.write("results.json", json.dumps(rows, indent=1) + "\n")
     _draw(run.folder / "growth.png", (2, 2), [_curve(rows, key, label) for key, label in GROWING.items()])
-    compared = _indexes(rows)
-    if compared:
-        _draw(run.folder / "approximate.png", (1, 2), [_trade(compared, k) for k in (10, 100)])
+    indexes = _indexes(rows)
+    if indexes:
+        _draw(run.folder / "approximate.png", (1, 2), [_trade(indexes, k) for k in (10, 100)])
     plots = "\n\n".join(f"![{plot.stem}]({plot.name})" for plot in sorted(run.folder.glob("*.png")))
     run.write("report.md", f"# Retrieval\n\n    {command}\n\n{markdown(tables(rows))}\n\n{plots}\n")
 
@@ -50,9 +50,9 @@ def tables(rows: Sequence[Row]) -> Summary:
         "encoding": {row["key"]: _figures(row) for row in rows if "per_second" in row},
         "approximate beside exact": _indexes(rows),
         f"{WIKIPEDIA:,} passages (a million more)": {
-            name: {heading: _far(of, key) for key, heading in GROWING.items()}
-            for name, of in _by_name(rows).items()
-            if len(of) >= 3
+            name: {heading: _extrapolated(retriever_rows, key) for key, heading in GROWING.items()}
+            for name, retriever_rows in _by_name(rows).items()
+            if len(retriever_rows) >= 3
         },
     }
 
@@ -70,10 +70,10 @@ def growth(sizes: Sequence[float], values: Sequence[float]) -> tuple[float, floa
 
 
 def _figures(row: Row) -> Row:
-    return {name: found for name, found in row.items() if name != "key"}
+    return {name: value for name, value in row.items() if name != "key"}
 
 
-def _far(rows: Sequence[Row], key: str) -> str:
+def _extrapolated(rows: Sequence[Row], key: str) -> str:
     values = [row[key] for row in rows]
     if None in values:
         return "-"
@@ -87,16 +87,16 @@ def _measured(rows: Sequence[Row]) -> list[Row]:
 
 def _by_name(rows: Sequence[Row]) -> dict[str, list[Row]]:
     """The rows of each retriever with each encoder, ascending by size."""
-    named: dict[str, list[Row]] = {}
+    rows_by_name: dict[str, list[Row]] = {}
     for row in _measured(rows):
-        named.setdefault(f"{row['retriever']} ({row['encoder']})" if row["encoder"] else row["retriever"], []).append(
-            row
-        )
-    return named
+        rows_by_name.setdefault(
+            f"{row['retriever']} ({row['encoder']})" if row["encoder"] else row["retriever"], []
+        ).append(row)
+    return rows_by_name
 
 
 def _indexes(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    return [one for row in rows for one in row.get("indexes", ())]
+    return [index for row in rows for index in row.get("indexes", ())]
 
 
 def _draw(path: Path, shape: tuple[int, int], paints: Sequence[Callable[[Axes], None]]) -> None:
@@ -108,9 +108,14 @@ def _draw(path: Path, shape: tuple[int, int], paints: Sequence[Callable[[Axes], 
 
 def _curve(rows: Sequence[Row], key: str, label: str) -> Callable[[Axes], None]:
     def paint(axes: Axes) -> None:
-        for name, of in _by_name(rows).items():
-            if None not in [row[key] for row in of]:
-                axes.loglog([row["passages"] for row in of], [max(row[key], 0.1) for row in of], "o-", label=name)
+        for name, retriever_rows in _by_name(rows).items():
+            if None not in [row[key] for row in retriever_rows]:
+                axes.loglog(
+                    [row["passages"] for row in retriever_rows],
+                    [max(row[key], 0.1) for row in retriever_rows],
+                    "o-",
+                    label=name,
+                )
         axes.set_xlabel("passages")
         axes.set_ylabel(label)
         axes.grid(alpha=0.3)
@@ -119,16 +124,18 @@ def _curve(rows: Sequence[Row], key: str, label: str) -> Callable[[Axes], None]:
     return paint
 
 
-def _trade(compared: Sequence[dict[str, Any]], k: int) -> Callable[[Axes], None]:
+def _trade(indexes: Sequence[dict[str, Any]], k: int) -> Callable[[Axes], None]:
     """Recall against time at the most vectors of each encoder: a colour for each index, a style for each encoder."""
 
     def paint(axes: Axes) -> None:
-        for encoder, style in zip(dict.fromkeys(one["encoder"] for one in compared), cycle(_STYLES), strict=False):
-            most = max(one["vectors"] for one in compared if one["encoder"] == encoder)
-            shown = [one for one in compared if (one["encoder"], one["vectors"]) == (encoder, most)]
-            for n, (index, trials) in enumerate(groupby(shown, key=itemgetter("index"))):
+        for encoder, style in zip(dict.fromkeys(row["encoder"] for row in indexes), cycle(_STYLES), strict=False):
+            max_vectors = max(row["vectors"] for row in indexes if row["encoder"] == encoder)
+            shown_rows = [row for row in indexes if (row["encoder"], row["vectors"]) == (encoder, max_vectors)]
+            for n, (index, trials) in enumerate(groupby(shown_rows, key=itemgetter("index"))):
                 points = [(trial["p50"], trial[f"recall_{k}"]) for trial in trials]
-                axes.semilogx(*zip(*points, strict=True), style, color=f"C{n}", label=f"{index} ({encoder}, {most:,})")
+                axes.semilogx(
+                    *zip(*points, strict=True), style, color=f"C{n}", label=f"{index} ({encoder}, {max_vectors:,})"
+                )
         axes.set_xlabel("ms a search, median, one thread")
         axes.set_ylabel(f"recall@{k} of the exact index")
         axes.grid(alpha=0.3)

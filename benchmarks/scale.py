@@ -17,12 +17,12 @@ from typing import Annotated
 
 import typer
 
-from assistant.commands.experiment import show
+from assistant.commands.experiment import print_summary
 from assistant.errors import DataError
 from assistant.experiment.options import AsJson
 
 TURNS = 20_000  # answered in a simulation, after as many of which a quarter were not counted
-MOST = 1_000_000  # people
+MAX_PEOPLE = 1_000_000  # people
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,20 +41,20 @@ class House:
     model_seconds: float
     slowing: float
 
-    def app_rate(self, there: int) -> float:
+    def app_rate(self, turns: int) -> float:
         """Turns that the app processes are done with a second, where so many are there."""
-        return min(there, 2 * self.apps) / self.app_seconds if self.app_seconds else float(there and 1e6)
+        return min(turns, 2 * self.apps) / self.app_seconds if self.app_seconds else float(turns and 1e6)
 
-    def model_rate(self, there: int) -> float:
+    def model_rate(self, turns: int) -> float:
         """Turns that the models are done with a second, where so many are there, spread evenly over the servers."""
-        total = self.models * self.seats
-        taken = min(there, total)
-        share = (taken - 1) / (total - 1) if total > 1 and taken else 0.0
-        return taken / (self.model_seconds * (1 + share * (self.slowing - 1)))
+        total_seats = self.models * self.seats
+        taken_seats = min(turns, total_seats)
+        share = (taken_seats - 1) / (total_seats - 1) if total_seats > 1 and taken_seats else 0.0
+        return taken_seats / (self.model_seconds * (1 + share * (self.slowing - 1)))
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class ServiceLevel:
     """What people get of a house: seconds from question to answer (median, 95th percentile), and turns an hour.
 
     `busy` is the share of the models' seats that were taken.
@@ -67,39 +67,41 @@ class Held:
     busy: float
 
 
-def simulate(house: House, people: int, pause: float, turns: int = TURNS, seed: int = 0) -> Held:
+def simulate(house: House, people: int, pause: float, turns: int = TURNS, seed: int = 0) -> ServiceLevel:
     """Let so many people ask, each again after a mean `pause` in seconds, until so many turns are answered."""
-    chance, now, took = random.Random(seed), 0.0, list[float]()  # noqa: S311 - a simulation
-    apps, models, done = deque[float](), list[float](), 0  # when each turn that is there was asked
-    counted, taken, total = 0.0, 0.0, house.models * house.seats
-    while done < turns:
+    rng, now, waits = random.Random(seed), 0.0, list[float]()  # noqa: S311 - a simulation
+    apps, models, done_count = deque[float](), list[float](), 0  # when each turn that is there was asked
+    counted_seconds, seat_seconds, seats = 0.0, 0.0, house.models * house.seats
+    while done_count < turns:
         thinking = people - len(apps) - len(models)
         rates = (thinking / pause, house.app_rate(len(apps)), house.model_rate(len(models)))
-        passed = chance.expovariate(sum(rates))
-        now += passed
-        if done >= turns // 4:
-            counted, taken = counted + passed, taken + passed * min(len(models), total)
-        [what] = chance.choices(range(3), rates)
-        if what == 0:
+        elapsed = rng.expovariate(sum(rates))
+        now += elapsed
+        if done_count >= turns // 4:
+            counted_seconds, seat_seconds = counted_seconds + elapsed, seat_seconds + elapsed * min(len(models), seats)
+        [event] = rng.choices(range(3), rates)
+        if event == 0:
             apps.append(now)
-        elif what == 1:
+        elif event == 1:
             # any of those that are worked on may be done first
-            models.append(_taken(apps, chance.randrange(min(len(apps), 2 * house.apps))))
+            models.append(_pop(apps, rng.randrange(min(len(apps), 2 * house.apps))))
         else:
-            begun, done = models.pop(chance.randrange(min(len(models), total))), done + 1
-            if done > turns // 4:
-                took.append(now - begun)
-    cuts = quantiles(took, n=20)
-    return Held(people, cuts[9], cuts[18], len(took) / counted * 3600, taken / counted / total)
+            asked_at, done_count = models.pop(rng.randrange(min(len(models), seats))), done_count + 1
+            if done_count > turns // 4:
+                waits.append(now - asked_at)
+    cuts = quantiles(waits, n=20)
+    return ServiceLevel(
+        people, cuts[9], cuts[18], len(waits) / counted_seconds * 3600, seat_seconds / counted_seconds / seats
+    )
 
 
-def _taken(line: deque[float], place: int) -> float:
-    one = line[place]
-    del line[place]
-    return one
+def _pop(queue: deque[float], position: int) -> float:
+    asked_at = queue[position]
+    del queue[position]
+    return asked_at
 
 
-def holds(house: House, pause: float, aim: float, turns: int = TURNS) -> Held:
+def find_capacity(house: House, pause: float, aim: float, turns: int = TURNS) -> ServiceLevel:
     """The most people, to about a twentieth, of whose answers 19 of 20 come within `aim` seconds.
 
     Raises:
@@ -108,16 +110,16 @@ def holds(house: House, pause: float, aim: float, turns: int = TURNS) -> Held:
     best = simulate(house, 1, pause, turns)
     if best.worst > aim:
         raise DataError(f"'{house.name}' does not answer one person within {aim:g} s; take a longer --aim.")
-    least, most = 1, 2
-    while most < MOST and (held := simulate(house, most, pause, turns)).worst <= aim:
-        best, least, most = held, most, 2 * most
-    while most - least > max(1, least // 20):
-        middle = (least + most) // 2
-        held = simulate(house, middle, pause, turns)
-        if held.worst <= aim:
-            best, least = held, middle
+    lower, upper = 1, 2
+    while upper < MAX_PEOPLE and (outcome := simulate(house, upper, pause, turns)).worst <= aim:
+        best, lower, upper = outcome, upper, 2 * upper
+    while upper - lower > max(1, lower // 20):
+        middle = (lower + upper) // 2
+        outcome = simulate(house, middle, pause, turns)
+        if outcome.worst <= aim:
+            best, lower = outcome, middle
         else:
-            most = middle
+            upper = middle
     return best
 
 
@@ -157,5 +159,7 @@ def scale(  # noqa: PLR0913 - what is assumed
     """Simulate how many people at once four set-ups hold, from one machine to sixteen GPUs (docs/scale.md)."""
     if min(turn, gpu, pause, aim) <= 0 or not 0 <= share < 1 or slowing < 1:
         raise DataError("Times have to be above 0, --share from 0 to below 1, and --slowing 1 or more.")
-    found = {one.name: asdict(holds(one, pause, aim)) for one in houses(turn, share, gpu, seats, slowing)}
-    show({"houses": found}, as_json)
+    outcomes = {
+        house.name: asdict(find_capacity(house, pause, aim)) for house in houses(turn, share, gpu, seats, slowing)
+    }
+    print_summary({"houses": outcomes}, as_json)

@@ -15,10 +15,10 @@ from typing import Annotated
 import typer
 from pandas import DataFrame
 
-from assistant.commands.common import by_words, talk
-from assistant.commands.experiment import indexed, with_models
+from assistant.commands.common import by_words, error_console
+from assistant.commands.experiment import corpus_index, load_parts
 from assistant.commands.option_groups import ModelOptions
-from assistant.evaluation.answers import Experiment, Material, Passages, prepare
+from assistant.evaluation.answers import Experiment, Material, PassageProvider, prepare
 from assistant.evaluation.scores import Setting
 from assistant.experiment.options import Corpus, Questions, Seed
 from assistant.protocols import Parts
@@ -56,7 +56,7 @@ def measure(
     experiment: Experiment, material: Material, parts: Parts, rounds: int, each: Callable[[Cost], None]
 ) -> list[Cost]:
     """Ask every question by every strategy, `rounds` times; the first strategy has to be concatenation."""
-    passages = Passages(experiment, material.corpus, parts)
+    passages = PassageProvider(experiment, material.corpus, parts)
     setting = experiment.settings[0]
     costs = []
     for n in range(rounds):
@@ -70,27 +70,34 @@ def measure(
 
 def _unread(turn: Turn, mark: str) -> Turn:
     """The turn with passages that begin like none that the model has read so far."""
-    return replace(turn, passages=tuple(replace(one, title=f"{mark}: {one.title}") for one in turn.passages))
+    return replace(
+        turn, passages=tuple(replace(passage, title=f"{mark}: {passage.title}") for passage in turn.passages)
+    )
 
 
 def _cost(name: str, n: int, turn: Turn, parts: Parts) -> Cost:
     turn = replace(turn, choices=Choices(name, k=len(turn.passages), form="factoid"))
-    step, since = in_full(strategy_named(name)), perf_counter()
+    step, start = in_full(strategy_named(name)), perf_counter()
     *_, turn = step(turn, parts, Event())
-    return Cost(name, n, turn.question, perf_counter() - since, turn.has_event("fell_back"))
+    return Cost(name, n, turn.question, perf_counter() - start, turn.has_event("fell_back"))
 
 
 def ratios(costs: Sequence[Cost]) -> dict[str, Ratio]:
     """For each strategy what it costs beside `BASE`."""
-    asked = ["round", "question"]
-    every = DataFrame(map(asdict, costs))
-    base = every[every["strategy"] == BASE].set_index(asked)["seconds"].rename("base")
-    return {str(name): _ratio(of.join(base, on=asked)) for name, of in every.groupby("strategy", sort=False)}
+    key_columns = ["round", "question"]
+    all_costs = DataFrame(map(asdict, costs))
+    base = all_costs[all_costs["strategy"] == BASE].set_index(key_columns)["seconds"].rename("base")
+    return {
+        str(name): _ratio(strategy_costs.join(base, on=key_columns))
+        for name, strategy_costs in all_costs.groupby("strategy", sort=False)
+    }
 
 
 def _ratio(costs: DataFrame) -> Ratio:
-    answered = costs[~costs["fell_back"]]
-    return Ratio(float(costs["seconds"].median()), _times(costs), _times(answered) if len(answered) else None)
+    answered_costs = costs[~costs["fell_back"]]
+    return Ratio(
+        float(costs["seconds"].median()), _times(costs), _times(answered_costs) if len(answered_costs) else None
+    )
 
 
 def _times(costs: DataFrame) -> float:
@@ -118,13 +125,13 @@ def strategies(  # noqa: PLR0913 - the experiment's knobs
     names = tuple(dict.fromkeys([BASE, *(strategy or ["post_fusion", "concat_pf"])]))
     experiment = Experiment(corpus, questions, names, (Setting(k),), limit=limit, seed=seed)
     material = prepare(experiment)
-    knobs = by_words(options.load_settings())
-    parts = with_models(knobs, indexed(corpus, knobs))
+    settings = by_words(options.load_settings())
+    parts = load_parts(settings, corpus_index(corpus, settings))
     costs = measure(experiment, material, parts, rounds, each=_tell)
-    found = {name: asdict(one) for name, one in ratios(costs).items()}
-    report = {"model": parts.llm.name, "ratios": found, "costs": [asdict(cost) for cost in costs]}
-    figures.tell("strategies", report, {f"seconds, and times those of {BASE}": found})
+    ratio_rows = {name: asdict(ratio) for name, ratio in ratios(costs).items()}
+    report = {"model": parts.llm.name, "ratios": ratio_rows, "costs": [asdict(cost) for cost in costs]}
+    figures.tell("strategies", report, {f"seconds, and times those of {BASE}": ratio_rows})
 
 
 def _tell(cost: Cost) -> None:
-    talk.print(f"{cost.seconds:5.1f} s  {cost.strategy}: {cost.question}", style="dim")
+    error_console.print(f"{cost.seconds:5.1f} s  {cost.strategy}: {cost.question}", style="dim")

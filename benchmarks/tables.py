@@ -15,7 +15,7 @@ from xml.etree import ElementTree as ET
 
 import typer
 
-from assistant.commands.experiment import show
+from assistant.commands.experiment import print_summary
 from assistant.errors import DataError
 from assistant.experiment.options import AsJson
 from assistant.library.readers import read
@@ -35,23 +35,23 @@ def tables(
     Rows of one cell aren't counted. Half of the documents, every second one by name, are those whose rows were looked
     at while this was made.
     """
-    marks = sorted(one for one in folder.rglob(f"*{MARKS}") if _pdf(one).is_file())
+    marks = sorted(path for path in folder.rglob(f"*{MARKS}") if _pdf(path).is_file())
     if not marks:
         raise DataError(f"There are no PDFs with marks of their tables (*{MARKS}) in {folder}.")
-    told = {}
-    for name, some in (("looked at", marks[::2]), ("not looked at", marks[1::2])):
+    summary = {}
+    for name, paths in (("looked at", marks[::2]), ("not looked at", marks[1::2])):
         start = process_time()
-        wanted = [row for one in some for row in marked(one)]
-        found = [row for one in some for row in _found(_pdf(one))]
+        marked_rows = [row for path in paths for row in marked(path)]
+        found_rows = [row for path in paths for row in _found_rows(_pdf(path))]
         seconds = process_time() - start
-        count = sum(len(list(ET.parse(one).iter("table"))) for one in some)  # noqa: S314 - a file that one has chosen
-        whole = (Counter(wanted) & Counter(found)).total()
-        said = sum(block.unit for one in some for block in read(_pdf(one)))
-        told[f"{len(some)} {name}"] = {
-            "tables": count, "rows": len(wanted), "found whole": whole, "rows that were found": len(found),
-            "in the text": said, "seconds": seconds,
+        count = sum(len(list(ET.parse(path).iter("table"))) for path in paths)  # noqa: S314 - a file that one has chosen
+        matches = (Counter(marked_rows) & Counter(found_rows)).total()
+        text_rows = sum(block.unit for path in paths for block in read(_pdf(path)))
+        summary[f"{len(paths)} {name}"] = {
+            "tables": count, "rows": len(marked_rows), "found whole": matches, "rows that were found": len(found_rows),
+            "in the text": text_rows, "seconds": seconds,
         }  # fmt: skip
-    show({"documents": told}, as_json)
+    print_summary({"documents": summary}, as_json)
 
 
 def marked(path: Path) -> Iterator[Row]:
@@ -60,16 +60,16 @@ def marked(path: Path) -> Iterator[Row]:
         rows: dict[str, list[str]] = defaultdict(list)
         for cell in region.iter("cell"):
             rows[cell.get("start-row", "")].append(cell.findtext("content") or "")
-        yield from _compared(path.stem, int(region.get("page", "0")), rows.values())
+        yield from _comparable_rows(path.stem, int(region.get("page", "0")), rows.values())
 
 
-def _found(path: Path) -> Iterator[Row]:
+def _found_rows(path: Path) -> Iterator[Row]:
     for number, page in enumerate(pages_of(path)[1], 1):
         rows = (row for table in page.tables for row in table)
-        yield from _compared(f"{path.stem}{MARKS.removesuffix('.xml')}", number, rows)
+        yield from _comparable_rows(f"{path.stem}{MARKS.removesuffix('.xml')}", number, rows)
 
 
-def _compared(name: str, page: int, rows: Iterable[Sequence[str]]) -> Iterator[Row]:
+def _comparable_rows(name: str, page: int, rows: Iterable[Sequence[str]]) -> Iterator[Row]:
     for row in rows:
         cells = sorted(filter(None, ("".join(filter(str.isalnum, cell.casefold())) for cell in row)))
         if len(cells) > 1:

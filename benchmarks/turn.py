@@ -16,8 +16,8 @@ from typing import Annotated, Any, get_args
 import typer
 
 from assistant import turn as flow
-from assistant.commands.common import ready, talk
-from assistant.commands.experiment import show
+from assistant.commands.common import load_with_bars, error_console
+from assistant.commands.experiment import print_summary
 from assistant.commands.option_groups import ModelOptions
 from assistant.commands.turn_options import TurnOptions
 from assistant.errors import ModelError, SequiturError, SettingsError
@@ -92,8 +92,8 @@ def peak_memory() -> float:
 def timed(question: str, history: tuple[Exchange, ...], parts: Parts, choices: Choices) -> Timing:
     """Ask one question, behind what was said before it."""
     meter = Meter(parts.llm)
-    known = tuple(Fact(new_id(), text, now(), now()) for text in FACTS)
-    turn = Turn(question, history, known, choices)
+    facts = tuple(Fact(new_id(), text, now(), now()) for text in FACTS)
+    turn = Turn(question, history, facts, choices)
     first_source = first_word = -1.0
     start = perf_counter()
     for turn in flow.run(turn, replace(parts, llm=meter), Event()):
@@ -101,12 +101,12 @@ def timed(question: str, history: tuple[Exchange, ...], parts: Parts, choices: C
             first_source = perf_counter() - start
         if first_word < 0 and turn.answer and turn.answer.text:
             first_word = perf_counter() - start
-    whole = perf_counter() - start
-    spent: dict[str, Any] = {step: asdict(tokens) for step, tokens in turn.spent.items()}
+    duration = perf_counter() - start
+    step_tokens: dict[str, Any] = {step: asdict(tokens) for step, tokens in turn.spent.items()}
     tokens = turn.tokens
     return Timing(
-        question, first_source, first_word, whole, meter.seconds / whole, tokens.prompt, tokens.completion,
-        dict(turn.timings), spent,
+        question, first_source, first_word, duration, meter.seconds / duration, tokens.prompt, tokens.completion,
+        dict(turn.timings), step_tokens,
     )  # fmt: skip
 
 
@@ -136,12 +136,16 @@ def turn(
     named without its ending; it shows what other settings cost.
     """
     names = [name.strip() for name in engines.split(",") if name.strip()]
-    asked = dict(_named(name, options) for name in names)
-    if len(asked) < len(names):
+    engine_settings = dict(_named(name, options) for name in names)
+    if len(engine_settings) < len(names):
         raise SettingsError("Two of --engines have one name; give each once, and files of different names.")
-    report = _side_by_side(asked, runs, limit) if asked else _alone(options.load_settings(), runs, limit)
-    short = {name: {"model": one["model"], **_short(one)} for name, one in report.items()}
-    show({"engines": short}, figures.as_json, {"engines": short, **_told(report)})
+    report = (
+        _side_by_side(engine_settings, runs, limit) if engine_settings else _alone(options.load_settings(), runs, limit)
+    )
+    summaries = {
+        name: {"model": engine_report["model"], **_summary(engine_report)} for name, engine_report in report.items()
+    }
+    print_summary({"engines": summaries}, figures.as_json, {"engines": summaries, **_tables(report)})
     figures.keep("turn", report)
 
 
@@ -155,7 +159,7 @@ def _named(name: str, options: ModelOptions) -> tuple[str, Settings]:
     return name, replace(options, backend=name).load_settings()
 
 
-def _short(report: dict[str, Any]) -> dict[str, float]:
+def _summary(report: dict[str, Any]) -> dict[str, float]:
     cold = report["medians"][0]
     return {
         "first_word": cold["first_word"],
@@ -183,33 +187,33 @@ def _alone(settings: Settings, runs: int, limit: int) -> dict[str, Any]:
     return {settings.llm.backend: _report(parts.llm.name, peak_memory(), rounds)}
 
 
-def _side_by_side(wanted: dict[str, Settings], runs: int, limit: int) -> dict[str, Any]:
+def _side_by_side(engine_settings: dict[str, Settings], runs: int, limit: int) -> dict[str, Any]:
     """Several engines, each in a process of its own: a question goes to all of them before the next one is asked."""
     with ExitStack() as stack:
-        asked = {name: stack.enter_context(_process(settings)) for name, settings in wanted.items()}
-        models = {name: _received(connection) for name, connection in asked.items()}
-        rounds: dict[str, list[list[Timing]]] = {name: [[] for _ in range(runs)] for name in asked}
+        connections = {name: stack.enter_context(_process(settings)) for name, settings in engine_settings.items()}
+        models = {name: _received(connection) for name, connection in connections.items()}
+        rounds: dict[str, list[list[Timing]]] = {name: [[] for _ in range(runs)] for name in connections}
         for run in range(runs):
             for n, (question, _) in enumerate(QUESTIONS[:limit]):
-                for name, connection in asked.items():
+                for name, connection in connections.items():
                     connection.send(n)
                     rounds[name][run].append(_received(connection))
-                    talk.print(f"{name:12} {rounds[name][run][-1].whole:5.1f} s  {question}", style="dim")
-        for connection in asked.values():
+                    error_console.print(f"{name:12} {rounds[name][run][-1].whole:5.1f} s  {question}", style="dim")
+        for connection in connections.values():
             connection.send(None)
-        return {name: _report(models[name], _received(asked[name]), rounds[name]) for name in asked}
+        return {name: _report(models[name], _received(connections[name]), rounds[name]) for name in connections}
 
 
 @contextmanager
 def _process(settings: Settings) -> Iterator[Connection]:
-    ours, theirs = _CONTEXT.Pipe()
-    process = _CONTEXT.Process(target=_serve, args=(theirs, settings.model_dump()))
+    parent_end, child_end = _CONTEXT.Pipe()
+    process = _CONTEXT.Process(target=_serve, args=(child_end, settings.model_dump()))
     process.start()
-    theirs.close()
+    child_end.close()
     try:
-        yield ours
+        yield parent_end
     finally:
-        ours.close()
+        parent_end.close()
         process.join()
 
 
@@ -239,41 +243,44 @@ def _received(connection: Connection) -> Any:
 
 
 def _parts(settings: Settings) -> tuple[Parts, Choices]:
-    loader = ready(settings)
+    loader = load_with_bars(settings)
     choices = TurnOptions().choices(loader.settings)
     return loader.parts("me", choices), choices
 
 
 def _tell(timing: Timing) -> None:
-    talk.print(f"{timing.whole:5.1f} s  {timing.question}", style="dim")
+    error_console.print(f"{timing.whole:5.1f} s  {timing.question}", style="dim")
 
 
-def _told(report: dict[str, Any]) -> Summary:
+def _tables(report: dict[str, Any]) -> Summary:
     """A line a question, and one a step, of each engine and round."""
-    told: Summary = {}
-    for name, one in report.items():
-        for n, (rows, medians_) in enumerate(zip(one["runs"], one["medians"], strict=True)):
+    tables: Summary = {}
+    for name, engine_report in report.items():
+        for n, (rows, medians_) in enumerate(zip(engine_report["runs"], engine_report["medians"], strict=True)):
             title = f"{name}, {'warm' if n else 'cold'}"
-            every = {**{row["question"]: row for row in rows}, "median": medians_}
-            told[title] = {
-                what: {key: None if row[key] < 0 else row[key] for key in MEASURES} for what, row in every.items()
+            rows_by_question = {**{row["question"]: row for row in rows}, "median": medians_}
+            tables[title] = {
+                question: {key: None if row[key] < 0 else row[key] for key in MEASURES}
+                for question, row in rows_by_question.items()
             }
-            told[f"{title}, steps"] = _steps(rows)
-    return told
+            tables[f"{title}, steps"] = _steps(rows)
+    return tables
 
 
 def _steps(rows: Sequence[dict[str, Any]]) -> Summary:
     """What each step took in the median turn, and in all turns; those that took next to nothing are left out."""
-    told: Summary = {}
+    steps: Summary = {}
     for step in dict.fromkeys(step for row in rows for step in row["steps"]):
         seconds = median([row["steps"].get(step, 0.0) for row in rows])
         tokens = [row["tokens"].get(step, {}) for row in rows]
-        read, cached, written = (sum(one.get(kind, 0) for one in tokens) for kind in ("prompt", "cached", "completion"))
+        read, cached, written = (
+            sum(step_tokens.get(kind, 0) for step_tokens in tokens) for kind in ("prompt", "cached", "completion")
+        )
         if seconds >= _NOTHING or read:
-            told[step] = {
+            steps[step] = {
                 "seconds": seconds,
                 "tokens of prompts, in all": read,
                 "of these had before": cached,
                 "written, in all": written,
             }
-    return told
+    return steps

@@ -19,8 +19,8 @@ from assistant.llm.catalogue import Catalogue
 from assistant.llm.model_folders import name_of
 from assistant.parts import load_encoder
 from assistant.protocols import Progress, silent
-from assistant.retrieve.dense import TRAINED_ON, inverted
-from assistant.retrieve.encoded import Store, key_of
+from assistant.retrieve.dense import TRAINING_VECTORS_PER_LIST, inverted
+from assistant.retrieve.encoded import VectorStore, key_of
 from assistant.retrieve.encoder_pieces import Encoder, pieces_of
 from assistant.settings import EmbedderSettings, Settings
 from assistant.types import Passage
@@ -61,7 +61,7 @@ def query_encoder(name: str, settings: Settings) -> Encoder:
     return WordPieces(settings) if name == WORD_PIECES else load_encoder(settings, silent)
 
 
-def kept_as(encoder: str, settings: Settings) -> str:
+def cache_name(encoder: str, settings: Settings) -> str:
     """The name that vectors are kept under: of averaged word pieces, with the encoder that they come from.
 
     The usual one goes unnamed, so that runs from before others were told apart go on.
@@ -88,14 +88,16 @@ class WordPieces:
         from sentence_transformers.sentence_transformer.modules import StaticEmbedding  # noqa: PLC0415
         from tokenizers import Tokenizer  # noqa: PLC0415
 
-        self.name = kept_as(WORD_PIECES, settings)
+        self.name = cache_name(WORD_PIECES, settings)
         folder = _folder(settings)
         self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        kept = settings.data_dir / "bench" / f"{name_of(folder)}-word-pieces.npy"
-        if not kept.exists():
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            np.save(kept, _of_vocabulary(self._tokenizer, load_encoder(settings, silent)))
-        self._model = SentenceTransformer(modules=[StaticEmbedding(self._tokenizer, np.load(kept))], device="cpu")
+        vectors_path = settings.data_dir / "bench" / f"{name_of(folder)}-word-pieces.npy"
+        if not vectors_path.exists():
+            vectors_path.parent.mkdir(parents=True, exist_ok=True)
+            np.save(vectors_path, _of_vocabulary(self._tokenizer, load_encoder(settings, silent)))
+        self._model = SentenceTransformer(
+            modules=[StaticEmbedding(self._tokenizer, np.load(vectors_path))], device="cpu"
+        )
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Shape (len(texts), dimension), each row of length 1."""
@@ -111,14 +113,14 @@ class WordPieces:
         return len(self._tokenizer.encode(text))
 
 
-class Kept:
+class CachedEncoder:
     """An `Encoder` that keeps all that it encodes in a folder, and finds it there again."""
 
     def __init__(self, folder: Path, encoder: Encoder) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.name, self.window, self.count = encoder.name, encoder.window, encoder.count
         self.encode_queries = encoder.encode_queries
-        self._store = Store(folder, encoder)
+        self._store = VectorStore(folder, encoder)
 
     def holds(self, text: str) -> bool:
         """Whether it needs no encoding."""
@@ -140,21 +142,21 @@ def approximations(
     """Build HNSW and IVF indexes over the vectors of these passages, and compare them with the exact one."""
     import faiss  # noqa: PLC0415
 
-    kept = Kept(store, query_encoder(encoder, settings))
-    vectors = kept.encode([text for one in passages for text in pieces_of(one, kept.window, kept.count)])
-    asked = kept.encode_queries([one.text for one in questions])
+    cache = CachedEncoder(store, query_encoder(encoder, settings))
+    vectors = cache.encode([text for passage in passages for text in pieces_of(passage, cache.window, cache.count)])
+    query_vectors = cache.encode_queries([question.text for question in questions])
     exact = faiss.IndexFlatIP(vectors.shape[1])
     exact.add(vectors)
-    _, truth = exact.search(asked, DEEP)
-    rows = [_compared(exact, asked, truth) | {"index": "exact", "search": "all", "build_seconds": 0.0}]
-    for name, build, knob, values in _configurations(len(vectors)):
-        since = perf_counter()
+    _, exact_rows = exact.search(query_vectors, DEEP)
+    rows = [_compare(exact, query_vectors, exact_rows) | {"index": "exact", "search": "all", "build_seconds": 0.0}]
+    for name, build, set_search_cost, values in _configurations(len(vectors)):
+        start = perf_counter()
         index = build(vectors)
-        seconds = perf_counter() - since
+        seconds = perf_counter() - start
         for value in values:
-            knob(index, value)
-            about = {"index": name, "search": str(value), "build_seconds": seconds}
-            rows.append(_compared(index, asked, truth) | about)
+            set_search_cost(index, value)
+            labels = {"index": name, "search": str(value), "build_seconds": seconds}
+            rows.append(_compare(index, query_vectors, exact_rows) | labels)
     return [Approximation(encoder=encoder, vectors=len(vectors), **row) for row in rows]
 
 
@@ -190,8 +192,8 @@ def _hnsw(vectors: Vectors, links: int) -> Any:
 
 
 def _ivf(vectors: Vectors, lists: int) -> Any:
-    some = random.Random(0).sample(range(len(vectors)), min(TRAINED_ON * lists, len(vectors)))  # noqa: S311 - no secret
-    index = inverted(vectors[some], lists)
+    training_rows = random.Random(0).sample(range(len(vectors)), min(TRAINING_VECTORS_PER_LIST * lists, len(vectors)))  # noqa: S311 - no secret
+    index = inverted(vectors[training_rows], lists)
     index.add(vectors)
     return index
 
@@ -204,26 +206,33 @@ def _set_probes(index: Any, value: int) -> None:
     index.nprobe = value
 
 
-def _compared(index: Any, asked: Vectors, truth: NDArray[np.int64]) -> dict[str, Any]:
+def _compare(index: Any, queries: Vectors, exact_rows: NDArray[np.int64]) -> dict[str, Any]:
     import faiss  # noqa: PLC0415
 
     threads = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(1)
-    found, milliseconds = [], []
-    for one in asked:
-        since = perf_counter()
-        _, rows = index.search(one[None], DEEP)
-        milliseconds.append((perf_counter() - since) * 1000)
-        found.append(rows[0])
+    rankings, milliseconds = [], []
+    for query in queries:
+        start = perf_counter()
+        _, rows = index.search(query[None], DEEP)
+        milliseconds.append((perf_counter() - start) * 1000)
+        rankings.append(rows[0])
     faiss.omp_set_num_threads(threads)
     return {
         "disk_mib": len(faiss.serialize_index(index)) / MIB,
         "p50": median(milliseconds),
         "p95": float(np.quantile(milliseconds, 0.95)),
-        "recall_10": _overlap(found, truth, FIRST),
-        "recall_100": _overlap(found, truth, DEEP),
+        "recall_10": _overlap(rankings, exact_rows, FIRST),
+        "recall_100": _overlap(rankings, exact_rows, DEEP),
     }
 
 
-def _overlap(found: Sequence[NDArray[np.int64]], truth: NDArray[np.int64], k: int) -> float:
-    return float(np.mean([len(set(one[:k]) & set(true[:k])) / k for one, true in zip(found, truth, strict=True)]))
+def _overlap(rankings: Sequence[NDArray[np.int64]], exact_rows: NDArray[np.int64], k: int) -> float:
+    return float(
+        np.mean(
+            [
+                len(set(ranking[:k]) & set(exact_ranking[:k])) / k
+                for ranking, exact_ranking in zip(rankings, exact_rows, strict=True)
+            ]
+        )
+    )

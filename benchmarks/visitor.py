@@ -13,7 +13,7 @@ from uuid import uuid4
 import httpx
 
 JOIN, DATA, UPLOAD = "/gradio_api/queue/join", "/gradio_api/queue/data", "/gradio_api/upload"
-UNTOLD = "failed without a sentence"
+UNEXPLAINED_FAILURE = "failed without a sentence"
 GONE = {502, 503, 504}  # what a proxy says of a server that ends in the middle, or isn't there
 _ERROR = re.compile(r'class=\\?"notice error\\?"[^>]*><span[^>]*>([^<]*)<')
 _NOT_ADDED = re.compile(r"Not added:.*?<li[^>]*>([^<]*)<")
@@ -25,7 +25,7 @@ class RefusedError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class EventReply:
     """What came back for an event, all of it; times in seconds from the click, -1 where there was none."""
 
     text: str
@@ -55,9 +55,9 @@ class Visitor:
         Raises:
             RefusedError: with what was said.
         """
-        said = self.client.post("/login", data={"username": name, "password": password})
-        if said.status_code != 200:
-            raise RefusedError(said.text)
+        response = self.client.post("/login", data={"username": name, "password": password})
+        if response.status_code != 200:
+            raise RefusedError(response.text)
 
     def reload(self) -> bool:
         """Open the page anew, in a tab that remembers nothing; whether that was let in.
@@ -68,8 +68,8 @@ class Visitor:
         """
         self.session = uuid4().hex[:12]
         self.events.clear()
-        said = self.client.get("/config")
-        return said.status_code != 401 and bool(self._checked(said))
+        response = self.client.get("/config")
+        return response.status_code != 401 and bool(self._checked(response))
 
     def move(self, url: str) -> None:
         """Turn to another address of the same page."""
@@ -80,13 +80,13 @@ class Visitor:
         """The number under which the server knows an event of a piece of the page."""
         if not self.events:
             config = self._checked(self.client.get("/config")).json()
-            names = {one["id"]: one["props"].get("elem_id") for one in config["components"]}
-            for one in config["dependencies"]:
-                if any(name == "load" for _, name in one["targets"]):
-                    self.loads[one["id"]] = len(one["inputs"])
-                for target, name in one["targets"]:
-                    self.events[str(names.get(target)), name] = one["id"]
-                    self.inputs[str(names.get(target)), name] = len(one["inputs"])
+            names = {component["id"]: component["props"].get("elem_id") for component in config["components"]}
+            for dependency in config["dependencies"]:
+                if any(name == "load" for _, name in dependency["targets"]):
+                    self.loads[dependency["id"]] = len(dependency["inputs"])
+                for target, name in dependency["targets"]:
+                    self.events[str(names.get(target)), name] = dependency["id"]
+                    self.inputs[str(names.get(target)), name] = len(dependency["inputs"])
         return self.events[piece, event]
 
     def open(self) -> None:
@@ -99,41 +99,41 @@ class Visitor:
         self.number("composer", "ask")
         for number, inputs in self.loads.items():
             self._join(number, self.session, [""] * inputs, {})
-        left = len(self.loads)
+        pending_count = len(self.loads)
         for line in self.stream(self.session):
             if '"process_completed"' in line:
                 _check(line)
-                left -= 1
-                if not left:
+                pending_count -= 1
+                if not pending_count:
                     return
         raise httpx.ReadError("The stream ended in the middle.")
 
-    def send(self, piece: str, event: str, *data: Any, **values: Any) -> Said:
+    def send(self, piece: str, event: str, *data: Any, **values: Any) -> EventReply:
         """Send an event of this tab with its values, and wait until it is done; see `send_of`."""
         return self.send_of(self.session, piece, event, *data, **values)
 
-    def send_of(self, session: str, piece: str, event: str, *data: Any, **values: Any) -> Said:
+    def send_of(self, session: str, piece: str, event: str, *data: Any, **values: Any) -> EventReply:
         """As `send`, of another tab of the same person, in which one event may be under way at a time.
 
         Raises:
             RefusedError: the server refused it, failed at it, or showed a banner.
             httpx.HTTPError: the server is gone.
         """
-        began = time.perf_counter()
+        start = time.perf_counter()
         self.join(piece, event, session, data, values)
-        text, first = "", -1.0
+        text, first_source = "", -1.0
         for line in self.stream(session):
             text += line
-            if first < 0 and _SOURCE.search(line):
-                first = time.perf_counter() - began
+            if first_source < 0 and _SOURCE.search(line):
+                first_source = time.perf_counter() - start
             if '"process_completed"' in line:
                 _check(line)
                 break
         else:
             raise httpx.ReadError("The stream ended in the middle.")
-        if found := _ERROR.search(text):
-            raise RefusedError(found[1])
-        return Said(text, first, time.perf_counter() - began)
+        if error_match := _ERROR.search(text):
+            raise RefusedError(error_match[1])
+        return EventReply(text, first_source, time.perf_counter() - start)
 
     def join(
         self, piece: str, event: str, session: str, data: Sequence[Any] = (), values: Mapping[str, Any] | None = None
@@ -142,9 +142,9 @@ class Visitor:
         return self._join(self.number(piece, event), session, data, values or {})
 
     def _join(self, number: int, session: str, data: Sequence[Any], values: Mapping[str, Any]) -> str:
-        sent = {"data": list(data), "event_data": values, "fn_index": number, "session_hash": session}
-        said: str = self._checked(self.client.post(JOIN, json=sent)).json()["event_id"]
-        return said
+        body = {"data": list(data), "event_data": values, "fn_index": number, "session_hash": session}
+        event_id: str = self._checked(self.client.post(JOIN, json=body)).json()["event_id"]
+        return event_id
 
     def stream(self, session: str) -> Iterator[str]:
         """The messages of a session as they come."""
@@ -154,7 +154,7 @@ class Visitor:
                 if line:
                     yield line
 
-    def upload(self, name: str, content: bytes) -> Said:
+    def upload(self, name: str, content: bytes) -> EventReply:
         """Add a document, and wait until it is searchable.
 
         Raises:
@@ -163,10 +163,10 @@ class Visitor:
         """
         [path] = self._checked(self.client.post(UPLOAD, files={"files": (name, content)})).json()
         file = {"path": path, "orig_name": name, "meta": {"_type": "gradio.FileData"}}
-        said = self.send("files", "upload", [file])
-        if told := _NOT_ADDED.search(said.text):
-            raise RefusedError(told[1])
-        return said
+        reply = self.send("files", "upload", [file])
+        if refusal_match := _NOT_ADDED.search(reply.text):
+            raise RefusedError(refusal_match[1])
+        return reply
 
     def close(self) -> None:
         """Leave."""
@@ -183,6 +183,6 @@ class Visitor:
 
 def _check(line: str) -> None:
     """Raises `RefusedError` where the message that ends an event says that it failed."""
-    ended = json.loads(line.removeprefix("data:"))
-    if not ended["success"]:
-        raise RefusedError((ended["output"] or {}).get("error") or f"{UNTOLD}: {line[:500]}")
+    message = json.loads(line.removeprefix("data:"))
+    if not message["success"]:
+        raise RefusedError((message["output"] or {}).get("error") or f"{UNEXPLAINED_FAILURE}: {line[:500]}")

@@ -21,15 +21,15 @@ from typing import Annotated
 import httpx
 import typer
 
-from assistant.commands.experiment import show
+from assistant.commands.experiment import print_summary
 from assistant.errors import SettingsError
 from assistant.experiment.options import AsJson
 from assistant.settings import Settings
 from assistant.store.database import is_postgres
 from benchmarks import load
-from benchmarks.clicks import Clicks, Ledger, Seen, Stores, lost, settle
+from benchmarks.clicks import Clicks, Ledger, Snapshot, Stores, find_losses, settle
 from benchmarks.light import light_settings
-from benchmarks.load import address, at, entered, login, make_logins
+from benchmarks.load import address, logged_in_visitor, login, make_logins, percentile
 from benchmarks.proxy import Worker
 from benchmarks.proxy import workers as behind_one_address
 from benchmarks.visitor import RefusedError, Visitor
@@ -45,7 +45,7 @@ LEVELS = (4, 8, 16, 32, 64, 128)  # people that are tried at once
 
 
 @dataclass
-class Found:
+class KillResults:
     """What became of it all.
 
     `acknowledged` are clicks by kind, `interrupted` what a death left of those that it fell into, `logins_again` people
@@ -66,56 +66,56 @@ class Found:
 class Person(Thread):
     """Clicks, and goes on wherever the proxy leads when the page is gone."""
 
-    def __init__(self, n: int, url: str, settings: Settings, count: int, found: Found) -> None:
+    def __init__(self, n: int, url: str, settings: Settings, count: int, results: KillResults) -> None:
         super().__init__(daemon=True)
-        self._n, self._count, self._found = n, count, found
-        self._stores, self.ledger = Stores(settings, login(n)[0]), Ledger(own=f"p{n}x")
+        self._n, self._count, self._results = n, count, results
+        self._stores, self.ledger = Stores(settings, login(n)[0]), Ledger(prefix=f"p{n}x")
         self._visitor = Visitor(url, address(n))
         self._clicks = Clicks(self._visitor, self._stores, self.ledger, random.Random(n))  # noqa: S311
-        self._since = 0.0
+        self._interrupted_at = 0.0
 
     def run(self) -> None:
         """Until so many clicks are done, or there is no coming back."""
         try:
             come_back(self._visitor, *login(self._n))
-            while self.done < self._count:
+            while self.acknowledged_count < self._count:
                 self._click()
         except (RefusedError, httpx.HTTPError, TimeoutError) as error:
-            self._found.stuck.append(f"{self.ledger.own}: {error!r}")
-        self._found.acknowledged += self._clicks.done
-        self._found.mixed += self._clicks.mixed
+            self._results.stuck.append(f"{self.ledger.prefix}: {error!r}")
+        self._results.acknowledged += self._clicks.acknowledged
+        self._results.mixed += self._clicks.mix_ups
 
     @property
-    def done(self) -> int:
+    def acknowledged_count(self) -> int:
         """How many clicks were acknowledged."""
-        return self._clicks.done.total()
+        return self._clicks.acknowledged.total()
 
-    def seen(self) -> Seen:
+    def snapshot(self) -> Snapshot:
         """What is kept of the person now."""
-        return self._stores.seen()
+        return self._stores.snapshot()
 
     def _click(self) -> None:
         try:
             self._clicks.click()
         except httpx.HTTPError:
-            self._since = self._since or time.perf_counter()
+            self._interrupted_at = self._interrupted_at or time.perf_counter()
             self._go_on()
         except RefusedError as error:
-            self._found.refused[f"{self._clicks.under_way}: {error}"] += 1
+            self._results.refused[f"{self._clicks.under_way}: {error}"] += 1
             self._go_on()
         else:
-            if self._since:
-                self._found.waits.append(time.perf_counter() - self._since)
-                self._since = 0.0
+            if self._interrupted_at:
+                self._results.waits.append(time.perf_counter() - self._interrupted_at)
+                self._interrupted_at = 0.0
 
     def _go_on(self) -> None:
         """Open the page anew, and see what became of the click."""
-        self._found.logins_again += come_back(self._visitor, *login(self._n))
+        self._results.logins_again += come_back(self._visitor, *login(self._n))
         time.sleep(BREATH)
-        seen = self.seen()
-        left = [seen.turns[mark][0].turn.status for mark in self.ledger.doubtful & seen.turns.keys()]
-        self._found.interrupted[f"{self._clicks.under_way}, {left[0] if left else 'no turn'}"] += 1
-        settle(self.ledger, seen, late=True)
+        stored = self.snapshot()
+        statuses = [stored.turns[mark][0].turn.status for mark in self.ledger.doubtful & stored.turns.keys()]
+        self._results.interrupted[f"{self._clicks.under_way}, {statuses[0] if statuses else 'no turn'}"] += 1
+        settle(self.ledger, stored, late=True)
 
 
 def come_back(visitor: Visitor, name: str, password: str) -> bool:
@@ -124,8 +124,8 @@ def come_back(visitor: Visitor, name: str, password: str) -> bool:
     Raises:
         TimeoutError: nobody answers.
     """
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
         try:
             if visitor.reload():
                 return False
@@ -137,9 +137,9 @@ def come_back(visitor: Visitor, name: str, password: str) -> bool:
     raise TimeoutError("Nobody answers any more.")
 
 
-def measured(
+def measure_kills(
     database: str, folder: Path, count: int, people: int, clicks: int, kills: int, clock: float = 0.0
-) -> Found:
+) -> KillResults:
     """Let people click at so many workers, of which one after the other is killed and started again.
 
     The clock of the last one is `clock` seconds ahead.
@@ -147,35 +147,40 @@ def measured(
     Raises:
         SequiturError: the database can't be used, or HAProxy is not there.
     """
-    found, settings_at = Found(), _settings_at(database, folder)
+    results, settings_at = KillResults(), _settings_at(database, folder)
     if make_logins(settings_at(0).database_url, people) < people:
         raise SettingsError("This database is not empty; name another one, which you then may delete.")
-    with behind_one_address(count, settings_at, PAUSE, clock) as (url, running):
-        persons = [Person(n, url, settings_at(0), clicks, found) for n in range(people)]
+    with behind_one_address(count, settings_at, PAUSE, clock) as (url, running_workers):
+        persons = [Person(n, url, settings_at(0), clicks, results) for n in range(people)]
         for person in persons:
             person.start()
-        _kill_in_turn(running, persons, kills, found)
+        _kill_in_turn(running_workers, persons, kills, results)
         for person in persons:
             person.join()
         for person in persons:
-            found.lost += lost(person.ledger, person.seen())
-    return found
+            results.lost += find_losses(person.ledger, person.snapshot())
+    return results
 
 
-def _kill_in_turn(running: Sequence[Worker], persons: Sequence[Person], kills: int, found: Found) -> None:
+def _kill_in_turn(
+    running_workers: Sequence[Worker], persons: Sequence[Person], kills: int, results: KillResults
+) -> None:
     """Each time after half of the people have gone on, at a random moment of the next click."""
-    chance, done = random.Random(kills), 0  # noqa: S311
+    rng, done_count = random.Random(kills), 0  # noqa: S311
     for n in range(kills):
-        end = time.monotonic() + PATIENCE
-        while sum(person.done for person in persons) < done + len(persons) / 2 and time.monotonic() < end:
+        deadline = time.monotonic() + PATIENCE
+        while (
+            sum(person.acknowledged_count for person in persons) < done_count + len(persons) / 2
+            and time.monotonic() < deadline
+        ):
             time.sleep(BREATH / 10)
-        time.sleep(chance.uniform(0, SPAN))
+        time.sleep(rng.uniform(0, SPAN))
         if not any(person.is_alive() for person in persons):
             return
-        done = sum(person.done for person in persons)
-        running[n % len(running)].kill()
-        found.killed += 1
-        running[n % len(running)].start()
+        done_count = sum(person.acknowledged_count for person in persons)
+        running_workers[n % len(running_workers)].kill()
+        results.killed += 1
+        running_workers[n % len(running_workers)].start()
 
 
 def _settings_at(database: str, folder: Path) -> partial[Settings]:
@@ -209,39 +214,47 @@ class Level:
 
 def levels(database: str, folder: Path, counts: Sequence[int]) -> list[Level]:
     """For each number of workers more and more people at once, until they are not held any more."""
-    settings_at, tried = _settings_at(database, folder), list[Level]()
+    settings_at, measured_levels = _settings_at(database, folder), list[Level]()
     visitors = list[Visitor]()
     for count in counts:
         with behind_one_address(count, settings_at, PAUSE) as (url, _):
             for people in LEVELS:
                 make_logins(settings_at(0).database_url, people)
                 _enter(visitors, url, people)
-                tried.append(_level(count, visitors[:people]))
-                if not tried[-1].held:
+                measured_levels.append(_level(count, visitors[:people]))
+                if not measured_levels[-1].held:
                     break
-    return tried
+    return measured_levels
 
 
 def _enter(visitors: list[Visitor], url: str, people: int) -> None:
     """Bring so many people to an address; who has logged in before needs not do so again, at whatever worker."""
     for visitor in visitors:
         visitor.move(url)
-    visitors.extend(entered(url, n) for n in range(len(visitors), people))
+    visitors.extend(logged_in_visitor(url, n) for n in range(len(visitors), people))
 
 
 def _level(count: int, visitors: Sequence[Visitor]) -> Level:
-    found, over = load.Found(), Event()
-    persons = [load.Person(n, visitor, over, found, THINK) for n, visitor in enumerate(visitors)]
-    began = time.perf_counter()
+    results, stop = load.LoadResults(), Event()
+    persons = [load.Person(n, visitor, stop, results, THINK) for n, visitor in enumerate(visitors)]
+    start = time.perf_counter()
     for person in persons:
         person.start()
-    over.wait(SECONDS)
-    over.set()
+    stop.wait(SECONDS)
+    stop.set()
     for person in persons:
         person.join()
-    a_second = len(found.waits) / (time.perf_counter() - began)
-    waits = found.waits
-    return Level(count, len(persons), a_second, at(waits, 50), at(waits, 95), tuple(found.errors), tuple(found.mixed))
+    reply_rate = len(results.waits) / (time.perf_counter() - start)
+    waits = results.waits
+    return Level(
+        count,
+        len(persons),
+        reply_rate,
+        percentile(waits, 50),
+        percentile(waits, 95),
+        tuple(results.errors),
+        tuple(results.mix_ups),
+    )
 
 
 # --- the command --------------------------------------------------------------------------------------------------
@@ -264,8 +277,8 @@ def workers(  # noqa: PLR0913 - one parameter an option
     if not is_postgres(database):
         raise SettingsError("Several workers need a PostgreSQL; name one with --database postgresql://…")
     with TemporaryDirectory() as folder:
-        found = measured(database, Path(folder), count, people, clicks, kills, clock)
-        tried = levels(database, Path(folder), held or ())
-    held_by = [{**asdict(one), "held": one.held} for one in tried]
-    told = {**vars(found), "waits": len(found.waits), "longest wait": max(found.waits, default=0.0)}
-    show({"killed": vars(found), "held": held_by}, as_json, {"killed": told, "held": held_by})
+        results = measure_kills(database, Path(folder), count, people, clicks, kills, clock)
+        measured_levels = levels(database, Path(folder), held or ())
+    level_rows = [{**asdict(level), "held": level.held} for level in measured_levels]
+    summary = {**vars(results), "waits": len(results.waits), "longest wait": max(results.waits, default=0.0)}
+    print_summary({"killed": vars(results), "held": level_rows}, as_json, {"killed": summary, "held": level_rows})

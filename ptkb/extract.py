@@ -23,14 +23,14 @@ from assistant.text.sentences import quote, sentences
 from assistant.types import Fact, FactOffer
 from ptkb.rank import VectorCache
 from ptkb.statements import statements, unmatched
-from ptkb.store import LONGEST
+from ptkb.store import MAX_FACT_CHARS
 from ptkb.told import THRESHOLD, likelihoods
 
-MOST = 3
+MAX_OFFERS = 3
 # A statement lasts if its similarity to the nearest lasting examples exceeds that to the nearest passing ones by this.
-MARGIN = 0.0
-NEAREST = 3
-SAME = 0.95
+LASTING_MARGIN = 0.0
+NEAREST_EXAMPLES = 3
+SAME_FACT_SIMILARITY = 0.95
 
 _WORD = re.compile(r"\w+(?:'\w+)?")
 # What may be a question put as a statement: "I'm interested in the economy of Ghana".
@@ -82,45 +82,47 @@ def offers(utterance: str, facts: Sequence[Fact], embedder: Embedder) -> tuple[F
     One that contradicts a fact names it in `replaces`; where that fact says more, the rest of it is kept in the text.
     Statements that contradict the same fact are one offer: each alone would keep what the other corrects.
     """
-    stated = lasting(utterance, embedder)
-    new = unknown(stated, facts, embedder)
-    return tuple(dict.fromkeys(_offer(text, new, stated, facts) for text in new))[:MOST]
+    stated = lasting_statements(utterance, embedder)
+    new = unknown_statements(stated, facts, embedder)
+    return tuple(dict.fromkeys(_offer(text, new, stated, facts) for text in new))[:MAX_OFFERS]
 
 
-def lasting(utterance: str, embedder: Embedder) -> tuple[str, ...]:
+def lasting_statements(utterance: str, embedder: Embedder) -> tuple[str, ...]:
     """What an utterance states of its writer that lasts: as sentences such as "I'm vegan.", or in its own words."""
-    others = unmatched(utterance)
-    likely = likelihoods(others, embedder)
-    learned = (text for text, likelihood in zip(others, likely, strict=True) if likelihood >= THRESHOLD)
+    unmatched_sentences = unmatched(utterance)
+    probabilities = likelihoods(unmatched_sentences, embedder)
+    learned = (
+        text for text, probability in zip(unmatched_sentences, probabilities, strict=True) if probability >= THRESHOLD
+    )
     return (*_in_usual_forms(utterance, embedder), *learned)
 
 
 def _in_usual_forms(utterance: str, embedder: Embedder) -> list[str]:
-    stated = [text for text in statements(utterance) if len(text) <= LONGEST]
+    stated = [text for text in statements(utterance) if len(text) <= MAX_FACT_CHARS]
     return [text for text, lasts in zip(stated, _lasts(stated, embedder), strict=True) if lasts] if stated else []
 
 
-def unknown(stated: Sequence[str], facts: Sequence[Fact], embedder: Embedder) -> list[str]:
+def unknown_statements(stated: Sequence[str], facts: Sequence[Fact], embedder: Embedder) -> list[str]:
     """Those of the statements that none of the facts says."""
     return [text for text in stated if not _is_known(text, facts, embedder)]
 
 
-def outdated(facts: Sequence[Fact]) -> dict[str, Fact]:
+def outdated_facts(facts: Sequence[Fact]) -> dict[str, Fact]:
     """The facts that are on and that a newer one contradicts, by their ids, each with the newest that does.
 
     Only those are compared that may contradict each other, so that hundreds of facts take milliseconds.
     """
-    alike: dict[object, list[Fact]] = {}
-    for fact in sorted((one for one in facts if one.on), key=lambda one: one.changed):
+    by_slot: dict[object, list[Fact]] = {}
+    for fact in sorted((fact for fact in facts if fact.on), key=lambda fact: fact.changed):
         for slot in {slot for part in _parts(fact.in_english) for slot in _slots(part)}:
-            alike.setdefault(slot, []).append(fact)
-    found: dict[str, Fact] = {}
-    for group in alike.values():
-        for place, old in enumerate(group):
-            newer = (new for new in reversed(group[place + 1 :]) if new.changed > old.changed)
-            if by := next((new for new in newer if _speaks_against(new, old)), None):
-                found[old.id] = by
-    return found
+            by_slot.setdefault(slot, []).append(fact)
+    newest_contradicting: dict[str, Fact] = {}
+    for group in by_slot.values():
+        for position, old in enumerate(group):
+            newer = (new for new in reversed(group[position + 1 :]) if new.changed > old.changed)
+            if newer_fact := next((new for new in newer if _speaks_against(new, old)), None):
+                newest_contradicting[old.id] = newer_fact
+    return newest_contradicting
 
 
 def _slots(text: str) -> set[object]:
@@ -133,25 +135,25 @@ def _speaks_against(new: Fact, old: Fact) -> bool:
     return all(any(_contradicts(text, part) for text in _parts(new.in_english)) for part in _parts(old.in_english))
 
 
-def only_tells(utterance: str, embedder: Embedder) -> bool:
+def only_states_facts(utterance: str, embedder: Embedder) -> bool:
     """Whether an utterance says nothing but what lasts of its writer ("I'm from Kenya and I'm vegetarian"), no wish.
 
     Only the usual forms count: what is learned takes a request for a statement now and then, and it is to be answered.
     """
-    said = [quote(utterance, span) for span in sentences(utterance)]
-    stated = [_in_usual_forms(sentence, embedder) for sentence in said]
-    texts = [text for of_one in stated for text in of_one]
+    sentence_texts = [quote(utterance, span) for span in sentences(utterance)]
+    stated = [_in_usual_forms(sentence, embedder) for sentence in sentence_texts]
+    texts = [text for sentence_statements in stated for text in sentence_statements]
     if "?" in utterance or not texts or any(map(_WISH.match, texts)):
         return False
-    told = (_words(" ".join(of_one)) | _EMPTY for of_one in stated)
-    return all(_words(sentence) <= words for sentence, words in zip(said, told, strict=True))
+    stated_words = (_words(" ".join(sentence_statements)) | _EMPTY for sentence_statements in stated)
+    return all(_words(sentence) <= words for sentence, words in zip(sentence_texts, stated_words, strict=True))
 
 
 def without_statements(utterance: str, embedder: Embedder) -> str:
     """An utterance without the sentences that only tell something of its writer; "" if it has none, or no others."""
-    said = [quote(utterance, span) for span in sentences(utterance)]
-    rest = [sentence for sentence in said if not only_tells(sentence, embedder)]
-    return " ".join(rest) if len(rest) < len(said) else ""
+    sentence_texts = [quote(utterance, span) for span in sentences(utterance)]
+    other_sentences = [sentence for sentence in sentence_texts if not only_states_facts(sentence, embedder)]
+    return " ".join(other_sentences) if len(other_sentences) < len(sentence_texts) else ""
 
 
 def _words(text: str) -> set[str]:
@@ -163,12 +165,14 @@ def _lasts(texts: Sequence[str], embedder: Embedder) -> list[bool]:
     lasting, passing = examples["lasting"], examples["passing"]
     vectors = _CACHE.encode([*lasting, *passing, *texts], embedder)
     similar = vectors[len(lasting) + len(passing) :] @ vectors[: len(lasting) + len(passing)].T
-    return [bool(one) for one in _nearest(similar[:, : len(lasting)]) - _nearest(similar[:, len(lasting) :]) > MARGIN]
+    return [
+        bool(lasts) for lasts in _nearest(similar[:, : len(lasting)]) - _nearest(similar[:, len(lasting) :]) > LASTING_MARGIN
+    ]
 
 
 def _nearest(similarities: NDArray[np.float32]) -> NDArray[np.float32]:
-    best: NDArray[np.float32] = np.sort(similarities, axis=1)[:, -NEAREST:].mean(axis=1)
-    return best
+    means: NDArray[np.float32] = np.sort(similarities, axis=1)[:, -NEAREST_EXAMPLES:].mean(axis=1)
+    return means
 
 
 def _offer(text: str, new: Sequence[str], stated: Sequence[str], facts: Sequence[Fact]) -> FactOffer:
@@ -176,9 +180,11 @@ def _offer(text: str, new: Sequence[str], stated: Sequence[str], facts: Sequence
     old = _contradicted(text, facts)
     if not old:
         return FactOffer(text)
-    told = [one for one in new if _contradicted(one, facts) == old]
-    rest = [part for part in _parts(old.text) if not any(_contradicts(one, part) for one in stated)]
-    return FactOffer(_joined([*told, *rest]), old.id)
+    new_statements = [statement for statement in new if _contradicted(statement, facts) == old]
+    remaining_parts = [
+        part for part in _parts(old.text) if not any(_contradicts(statement, part) for statement in stated)
+    ]
+    return FactOffer(_joined([*new_statements, *remaining_parts]), old.id)
 
 
 def _contradicted(text: str, facts: Sequence[Fact]) -> Fact | None:
@@ -186,19 +192,19 @@ def _contradicted(text: str, facts: Sequence[Fact]) -> Fact | None:
     return next((fact for fact in facts if any(_contradicts(text, part) for part in _parts(fact.text))), None)
 
 
-def _joined(sentences: Sequence[str]) -> str:
+def _joined(texts: Sequence[str]) -> str:
     """As many of the sentences as one fact can hold."""
-    held = ""
-    for sentence in sentences:
-        longer = f"{held} {sentence}".lstrip()
-        held = longer if len(longer) <= LONGEST else held
-    return held
+    joined = ""
+    for text in texts:
+        longer = f"{joined} {text}".lstrip()
+        joined = longer if len(longer) <= MAX_FACT_CHARS else joined
+    return joined
 
 
 def _is_known(text: str, facts: Sequence[Fact], embedder: Embedder) -> bool:
     """Whether a fact says it already."""
-    said = any(says(part, text) for fact in facts for part in _parts(fact.in_english))
-    return said or _is_close(text, [fact.in_english for fact in facts], embedder)
+    is_said = any(entails(part, text) for fact in facts for part in _parts(fact.in_english))
+    return is_said or _is_close(text, [fact.in_english for fact in facts], embedder)
 
 
 @lru_cache(maxsize=4096)
@@ -207,41 +213,45 @@ def _parts(fact: str) -> tuple[str, ...]:
     return tuple(statements(fact)) or (fact,)
 
 
-def says(known: str, text: str) -> bool:
+def entails(known_text: str, text: str) -> bool:
     """Whether a text that is known has all telling words and numbers of another, and denies no more or less."""
-    old, new = _meaning(known), _meaning(text)
-    told = new.words | new.numbers
-    return bool(told) and told <= old.words | old.numbers and new.denied == old.denied
+    old, new = _meaning(known_text), _meaning(text)
+    telling = new.words | new.numbers
+    return bool(telling) and telling <= old.words | old.numbers and new.denied == old.denied
 
 
-def _is_close(text: str, known: Sequence[str], embedder: Embedder) -> bool:
+def _is_close(text: str, known_texts: Sequence[str], embedder: Embedder) -> bool:
     new = _meaning(text)
-    alike = [one for one in known if (_meaning(one).numbers, _meaning(one).denied) == (new.numbers, new.denied)]
+    alike = [
+        known_text
+        for known_text in known_texts
+        if (_meaning(known_text).numbers, _meaning(known_text).denied) == (new.numbers, new.denied)
+    ]
     if not alike:
         return False
     vectors = _CACHE.encode([text, *alike], embedder)
-    return bool((vectors[1:] @ vectors[0]).max() >= SAME)
+    return bool((vectors[1:] @ vectors[0]).max() >= SAME_FACT_SIMILARITY)
 
 
-def _contradicts(text: str, known: str) -> bool:
-    if says(known, text):
+def _contradicts(text: str, known_text: str) -> bool:
+    if entails(known_text, text):
         return False
-    old, new = _meaning(known), _meaning(text)
+    old, new = _meaning(known_text), _meaning(text)
     if new.denied != old.denied:
         return bool(new.words) and new.words == old.words and new.numbers == old.numbers
     if new.words == old.words and new.words and new.numbers and old.numbers:
         return new.numbers != old.numbers
-    return not new.denied and any(_same_slot(pattern, text, known) for pattern in _ONLY_ONE)
+    return not new.denied and any(_same_slot(pattern, text, known_text) for pattern in _ONLY_ONE)
 
 
-def _same_slot(pattern: re.Pattern[str], text: str, known: str) -> bool:
-    new, old = pattern.match(text), pattern.match(known)
+def _same_slot(pattern: re.Pattern[str], text: str, known_text: str) -> bool:
+    new, old = pattern.match(text), pattern.match(known_text)
     if not new or not old:
         return False
-    named = new[1] or "", old[1] or ""
-    if not any(named):  # two things that a person eats
+    values = new[1] or "", old[1] or ""
+    if not any(values):  # two things that a person eats
         return False
-    return named[0].lower() == named[1].lower() if pattern.pattern.startswith("^My") else True
+    return values[0].lower() == values[1].lower() if pattern.pattern.startswith("^My") else True
 
 
 @cache
@@ -261,8 +271,8 @@ def _meaning(text: str) -> _Meaning:
 
 def _stem(word: str) -> str:
     """`word` without the endings of plurals, verbs and doers: smoke, smoking and smokers are one."""
-    cut = re.sub(r"(?:ing|ers?|ed|es|s|e)$", "", word) if len(word) > 3 else word
-    return cut[:-1] if len(cut) > 3 and cut[-1] == cut[-2] and cut != word else cut
+    stem = re.sub(r"(?:ing|ers?|ed|es|s|e)$", "", word) if len(word) > 3 else word
+    return stem[:-1] if len(stem) > 3 and stem[-1] == stem[-2] and stem != word else stem
 
 
 @cache

@@ -18,11 +18,11 @@ def fields_of(texts: Sequence[str], embedder: Embedder) -> list[str]:
     """The field of each text, one of `FIELDS`."""
     if not texts:
         return []
-    return [max(odds, key=odds.__getitem__) for odds in _learned(embedder)(embedder.encode(texts))]
+    return [max(odds, key=odds.__getitem__) for odds in _regression(embedder)(embedder.encode(texts))]
 
 
 @lru_cache(maxsize=2)
-def _learned(embedder: Embedder) -> Regression:
+def _regression(embedder: Embedder) -> Regression:
     table = examples("fields")
     labels = [field for field, texts in table.items() for _ in texts]
     return fitted(embedder.encode([text for texts in table.values() for text in texts]), labels)

@@ -22,15 +22,15 @@ Vectors = NDArray[np.float32]
 
 # How much an utterance counts that was said n turns ago (its square for n = 2, and so on), and the last reply.
 DECAY = 0.5
-LAST_REPLY = 0.7
+LAST_REPLY_WEIGHT = 0.7
 # An exchange less similar to the utterance than this was about something else, and is no context of it.
-SAME_TOPIC = 0.1
-EXCHANGES = 3
+MIN_TOPIC_SIMILARITY = 0.1
+MAX_EXCHANGES = 3
 # "What about iron?" repeats the last utterance about something else.
-SAME_AGAIN = re.compile(r"^(?:(?:and|but|or|so|ok|okay),? )?(?:what|how) about\b", re.IGNORECASE)
+ELLIPTICAL_QUESTION = re.compile(r"^(?:(?:and|but|or|so|ok|okay),? )?(?:what|how) about\b", re.IGNORECASE)
 # The beginning of a reply says what it is about; the rest would only cost time.
 REPLY_CHARS = 400
-CACHED = 5_000
+CACHE_SIZE = 5_000
 
 
 def rank(
@@ -49,13 +49,13 @@ def rank(
     The relevance of a fact is its highest cosine to the utterance or, with less weight, to what was said just before.
     So a follow-up ("Is the second one better?") keeps the facts of its topic.
     """
-    on = [fact for fact in facts if fact.on]
-    if not on:
+    active_facts = [fact for fact in facts if fact.on]
+    if not active_facts:
         return ()
-    scores = relevance([fact.in_english for fact in on], utterance, history, embedder)
-    ranked = ranked_by(scores, on, threshold, max_facts)
-    told = sum(len(fact.in_english) for fact in on) <= max_chars_to_tell_all
-    return tuple(replace(fact, told=told) for fact in ranked)
+    scores = relevance([fact.in_english for fact in active_facts], utterance, history, embedder)
+    ranked = ranked_by(scores, active_facts, threshold, max_facts)
+    tell_all = sum(len(fact.in_english) for fact in active_facts) <= max_chars_to_tell_all
+    return tuple(replace(fact, told=tell_all) for fact in ranked)
 
 
 def ranked_by(
@@ -71,48 +71,48 @@ def relevance(
     texts: Sequence[str], utterance: str, history: tuple[Exchange, ...], embedder: Embedder
 ) -> NDArray[np.float32]:
     """The relevance of each text, shape (len(texts),), in [-1, 1]."""
-    recent = history[: -EXCHANGES - 1 : -1]
+    recent = history[: -MAX_EXCHANGES - 1 : -1]
     earlier = [exchange.utterance for exchange in recent]
     earlier += [(exchange.reply or exchange.utterance)[:REPLY_CHARS] for exchange in recent]
     vectors = _CACHE.encode([*texts, utterance, *earlier], embedder)
     facts, current, context = vectors[: len(texts)], vectors[len(texts)], vectors[len(texts) + 1 :]
     utterances, replies = context[: len(recent)], context[len(recent) :]
-    repeats = bool(SAME_AGAIN.match(utterance))
+    repeats = bool(ELLIPTICAL_QUESTION.match(utterance))
     similarities = [facts @ current]
-    for turns_ago, (asked, replied) in enumerate(zip(utterances, replies, strict=True), start=1):
+    for turns_ago, (utterance_vector, reply_vector) in enumerate(zip(utterances, replies, strict=True), start=1):
         last = turns_ago == 1
-        if (repeats and last) or max(asked @ current, replied @ current) >= SAME_TOPIC:
-            similarities.append(DECAY ** (turns_ago - repeats) * (facts @ asked))
+        if (repeats and last) or max(utterance_vector @ current, reply_vector @ current) >= MIN_TOPIC_SIMILARITY:
+            similarities.append(DECAY ** (turns_ago - repeats) * (facts @ utterance_vector))
             if last:
-                similarities.append(LAST_REPLY * (facts @ replied))
-    best: NDArray[np.float32] = np.max(similarities, axis=0)
-    return best
+                similarities.append(LAST_REPLY_WEIGHT * (facts @ reply_vector))
+    relevances: NDArray[np.float32] = np.max(similarities, axis=0)
+    return relevances
 
 
 class VectorCache:
-    """Embeddings of the texts used last, at most `most` of them. Safe to use from several threads."""
+    """Embeddings of the texts used last, at most `max_texts` of them. Safe to use from several threads."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._kept: OrderedDict[tuple[str, str], Vectors] = OrderedDict()
+    def __init__(self, max_texts: int) -> None:
+        self._max_texts = max_texts
+        self._vectors: OrderedDict[tuple[str, str], Vectors] = OrderedDict()
         self._lock = Lock()
 
     def encode(self, texts: Sequence[str], embedder: Embedder) -> Vectors:
         """As `embedder.encode`, shape (len(texts), dimension), with one call for the texts that are new."""
         keys = {text: (embedder.name, text) for text in texts}
         with self._lock:
-            known = {text: self._kept[key] for text, key in keys.items() if key in self._kept}
-        new = [text for text in keys if text not in known]
-        if new:
-            known.update(zip(new, embedder.encode(new), strict=True))
+            known_vectors = {text: self._vectors[key] for text, key in keys.items() if key in self._vectors}
+        new_texts = [text for text in keys if text not in known_vectors]
+        if new_texts:
+            known_vectors.update(zip(new_texts, embedder.encode(new_texts), strict=True))
         with self._lock:
             for text, key in keys.items():
-                self._kept[key] = known[text]
-                self._kept.move_to_end(key)
-            while len(self._kept) > self._most:
-                self._kept.popitem(last=False)
-        return np.stack([known[text] for text in texts])
+                self._vectors[key] = known_vectors[text]
+                self._vectors.move_to_end(key)
+            while len(self._vectors) > self._max_texts:
+                self._vectors.popitem(last=False)
+        return np.stack([known_vectors[text] for text in texts])
 
 
 # Facts hardly change from turn to turn, and encoding fifty of them takes longer than all the rest of the ranking.
-_CACHE = VectorCache(CACHED)
+_CACHE = VectorCache(CACHE_SIZE)

@@ -5,31 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from assistant.protocols import Embedder
-from assistant.types import Asked, Exchange, Fact, new_id
-from ptkb.extract import lasting, says, unknown
+from assistant.types import Exchange, Fact, TurnInput, new_id
+from ptkb.extract import entails, lasting_statements, unknown_statements
 
 
-def stated_before(turn: Asked, embedder: Embedder) -> list[Fact]:
+def stated_before(turn: TurnInput, embedder: Embedder) -> list[Fact]:
     """What earlier messages state, as facts that aren't stored, oldest first.
 
     What a stored fact says, switched on or off, is left to that fact. A message that asks to forget something takes
     back what it repeats ("Forget that I'm vegan").
     """
-    found = list[Fact]()
-    for exchange in sorted((*turn.history, *turn.unanswered), key=lambda one: one.created):
+    stated_facts = list[Fact]()
+    for exchange in sorted((*turn.history, *turn.unanswered), key=lambda exchange: exchange.created):
         if exchange.asks == "forget":
-            found = [fact for fact in found if not says(exchange.question, fact.text)]
-        texts = exchange.stated if exchange.turn else lasting(exchange.utterance, embedder)
-        found += _facts(unknown(texts, [*turn.known, *found], embedder), exchange)
-    return found
+            stated_facts = [fact for fact in stated_facts if not entails(exchange.question, fact.text)]
+        texts = exchange.stated if exchange.turn else lasting_statements(exchange.utterance, embedder)
+        stated_facts += _facts(unknown_statements(texts, [*turn.known, *stated_facts], embedder), exchange)
+    return stated_facts
 
 
-def stated_now(turn: Asked, embedder: Embedder) -> list[Fact]:
+def stated_now(turn: TurnInput, embedder: Embedder) -> list[Fact]:
     """What the message itself states (`turn.stated`) and no fact says that is switched on."""
-    told = unknown(turn.stated, [fact for fact in turn.known if fact.on], embedder)
-    return list(_facts(told, turn))
+    new_texts = unknown_statements(turn.stated, [fact for fact in turn.known if fact.on], embedder)
+    return list(_facts(new_texts, turn))
 
 
-def _facts(texts: Sequence[str], told_in: Exchange | Asked) -> Iterator[Fact]:
+def _facts(texts: Sequence[str], source: Exchange | TurnInput) -> Iterator[Fact]:
     for text in texts:
-        yield Fact(new_id(), text, told_in.created, told_in.created)
+        yield Fact(new_id(), text, source.created, source.created)

@@ -25,7 +25,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
 
 
-LONGEST = 200
+MAX_STATEMENT_CHARS = 200
 # A message of more sentences than that likely holds a text to work on.
 _PASTED = 6
 # Of sentences that open so, the patterns know what states something: "But I mean the other one" doesn't.
@@ -121,11 +121,11 @@ _PEOPLE = _compiled(rf"{_any('peoples')}(?:-{_any('peoples')})*|{_any('faiths')}
 
 def statements(message: str) -> list[str]:
     """What the message states about its writer, as sentences such as "I'm vegan.", in order and without repeats."""
-    found: dict[str, None] = {}
+    texts: dict[str, None] = {}
     for sentence in _sentences(_spelled(message)):
         for text in _in_sentence(sentence):
-            found.setdefault(_as_sentence(text))
-    return list(found)
+            texts.setdefault(_as_sentence(text))
+    return list(texts)
 
 
 def unmatched(message: str) -> list[str]:
@@ -135,10 +135,14 @@ def unmatched(message: str) -> list[str]:
     of somebody else.
     """
     spelled = _spelled(message)
-    found = list(_sentences(spelled))
-    if '"' in spelled or len(found) > _PASTED:
+    all_sentences = list(_sentences(spelled))
+    if '"' in spelled or len(all_sentences) > _PASTED:
         return []
-    return [_as_sentence(one.rstrip(" .!…")) for one in found if _may_state(one) and not any(_in_sentence(one))]
+    return [
+        _as_sentence(sentence.rstrip(" .!…"))
+        for sentence in all_sentences
+        if _may_state(sentence) and not any(_in_sentence(sentence))
+    ]
 
 
 def _as_sentence(text: str) -> str:
@@ -149,7 +153,7 @@ def _may_state(sentence: str) -> bool:
     asks = sentence.endswith("?") or _ASKS.search(sentence)
     speaks_of_its_writer = _SELF.search(sentence) and not _I_FIRST.match(sentence) and not asks
     is_real = not _UNREAL.search(sentence) and not _NO_FACT.search(sentence) and not _TALK.match(sentence)
-    return bool(speaks_of_its_writer) and len(sentence) <= LONGEST and is_real
+    return bool(speaks_of_its_writer) and len(sentence) <= MAX_STATEMENT_CHARS and is_real
 
 
 def _spelled(message: str) -> str:
@@ -167,7 +171,7 @@ def _sentences(text: str) -> Iterator[str]:
 
 
 def _in_sentence(sentence: str) -> Iterator[str]:
-    if '"' in sentence or len(sentence) > 5 * LONGEST or _UNREAL.search(sentence):
+    if '"' in sentence or len(sentence) > 5 * MAX_STATEMENT_CHARS or _UNREAL.search(sentence):
         return
     greeted, plain = bool(_GREETED.match(sentence)), _REASON.sub("", _OPENING.sub("", sentence))
     role = _ROLE.match(plain)
@@ -181,16 +185,16 @@ def _in_sentence(sentence: str) -> Iterator[str]:
 
 
 def _stripped(clause: str) -> str:
-    before, text = "", _OPENING.sub("", clause)
-    while text != before:
-        before, text = text, _TAIL.sub("", text.strip(" .,;:!?…)(\t"))
+    previous, text = "", _OPENING.sub("", clause)
+    while text != previous:
+        previous, text = text, _TAIL.sub("", text.strip(" .,;:!?…)(\t"))
     return text
 
 
 def _parts(clause: str, greeted: bool) -> list[str]:
-    named = _NAMED.match(clause)
-    if named and (greeted or named[2]):
-        return [_introduced(named[1]), *([f"I'm {named[2]}"] if named[2] else [])]
+    introduction = _NAMED.match(clause)
+    if introduction and (greeted or introduction[2]):
+        return [_introduced(introduction[1]), *([f"I'm {introduction[2]}"] if introduction[2] else [])]
     verbs, states = _TWO_VERBS.match(clause), _TWO_STATES.match(clause)
     if verbs and not _GOVERNED.search(verbs[1]) and _is_fact(_plain(verbs[1])):
         return [*_parts(verbs[1], greeted), _plain(f"I {verbs[2]}")]
@@ -206,14 +210,14 @@ def _introduced(word: str) -> str:
 
 
 def _plain(clause: str) -> str:
-    for pattern, said in _PLAIN:
-        found = pattern.match(clause)
-        if found:
-            return found.expand(said) + clause[found.end() :]
+    for pattern, template in _PLAIN:
+        match = pattern.match(clause)
+        if match:
+            return match.expand(template) + clause[match.end() :]
     return clause
 
 
 def _is_fact(text: str) -> bool:
-    if not 4 < len(text) <= LONGEST or _NO_FACT.search(text) or _TALK.match(text):
+    if not 4 < len(text) <= MAX_STATEMENT_CHARS or _NO_FACT.search(text) or _TALK.match(text):
         return False
     return any(pattern.match(text) for pattern in _FACTS)

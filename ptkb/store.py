@@ -38,12 +38,12 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from assistant.errors import FactError
-from assistant.store.shared import time_of
+from assistant.store.shared import database_time
 from assistant.types import Fact, new_id
 
-LONGEST = 500
-DECOMPOSED = 4  # characters that a letter may have before it is composed
-MOST = 1000
+MAX_FACT_CHARS = 500
+MAX_CHARS_PER_LETTER = 4  # characters that a letter may have before it is composed
+MAX_FACTS = 1000
 
 # Unicode categories that a fact may not have (controls, lone surrogates, line separators), and that show nothing.
 _REFUSED = {"Cc", "Cs", "Zl", "Zp"}
@@ -59,7 +59,7 @@ _FACTS = Table(
     Column("id", String(32), nullable=False, unique=True),
     Column("user", String(200), nullable=False),
     Column("text", Text, nullable=False),
-    Column("key", String(2 * LONGEST), nullable=False),  # the text as duplicates are found by
+    Column("key", String(2 * MAX_FACT_CHARS), nullable=False),  # the text as duplicates are found by
     Column("source", String(200), nullable=False),
     Column("on", Boolean, nullable=False),
     Column("created", String(40), nullable=False),
@@ -110,8 +110,8 @@ class Ptkb:
     def set_fields(self, user: str, fields: Mapping[str, str]) -> None:
         """Note what facts are about, by their ids; facts that are gone are passed over."""
         with self._engine.begin() as connection:
-            mine = connection.scalars(select(_FACTS.c.id).where(_FACTS.c.user == user, _FACTS.c.id.in_(fields)))
-            rows = [{"fact": one, "field": fields[one]} for one in mine]
+            own_ids = connection.scalars(select(_FACTS.c.id).where(_FACTS.c.user == user, _FACTS.c.id.in_(fields)))
+            rows = [{"fact": fact_id, "field": fields[fact_id]} for fact_id in own_ids]
             connection.execute(delete(_FIELDS).where(_FIELDS.c.fact.in_([row["fact"] for row in rows])))
             if rows:
                 connection.execute(insert(_FIELDS), rows)
@@ -123,14 +123,14 @@ class Ptkb:
             FactError: the text is empty, too long, has control characters, is known already, or is one too many.
         """
         with self._engine.begin() as connection:
-            fact = _new(text, source, time_of(connection))
+            fact = _new_fact(text, source, database_time(connection))
             _insert(connection, user, fact)
         return fact
 
     def edit(self, user: str, fact_id: str, text: str) -> Fact:
         """Change a fact's text. Raises `FactError` as `add` does."""
-        plain = validated(text)
-        return self._change(user, fact_id, text=plain, key=key(plain))
+        normalised = validated(text)
+        return self._change(user, fact_id, text=normalised, key=comparison_key(normalised))
 
     def switch(self, user: str, fact_id: str, on: bool) -> Fact:
         """Let turns use a fact, or not."""
@@ -149,7 +149,7 @@ class Ptkb:
     def replace(self, user: str, old_id: str, text: str, source: str) -> Fact:
         """Put a new fact, with an id of its own, in the place of one that it contradicts. Raises as `add` does."""
         with self._engine.begin() as connection:
-            fact = _new(text, source, time_of(connection))
+            fact = _new_fact(text, source, database_time(connection))
             _delete(connection, user, old_id)
             _insert(connection, user, fact)
         return fact
@@ -166,8 +166,10 @@ class Ptkb:
         Lines that can't be facts are skipped and reported, the others are added.
         """
         lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
-        told = ((number, _FORMULA.sub("", line, count=1)) for number, line in enumerate(lines, 1) if line.strip())
-        entries = ((number, {"text": line}) for number, line in told)
+        numbered_lines = (
+            (number, _FORMULA.sub("", line, count=1)) for number, line in enumerate(lines, 1) if line.strip()
+        )
+        entries = ((number, {"text": line}) for number, line in numbered_lines)
         return self._import(user, entries)
 
     def import_json(self, user: str, text: str) -> ImportReport:
@@ -209,31 +211,31 @@ class Ptkb:
         return json.dumps(entries, ensure_ascii=False, indent=2) + "\n"
 
     def _change(self, user: str, fact_id: str, **values: Any) -> Fact:
-        mine = _mine(user, fact_id)
+        own_fact = _own_fact(user, fact_id)
         with self._engine.begin() as connection, _duplicates_refused(values.get("text", "")):
-            changed = time_of(connection).isoformat()
-            connection.execute(update(_FACTS).where(mine).values(**values, changed=changed))
+            changed = database_time(connection).isoformat()
+            connection.execute(update(_FACTS).where(own_fact).values(**values, changed=changed))
             if "text" in values:  # it may be about something else now
-                mine_only = select(_FACTS.c.id).where(mine)
-                connection.execute(delete(_FIELDS).where(_FIELDS.c.fact.in_(mine_only)))
-            row = connection.execute(_WITH_FIELD.where(mine)).first()
+                own_fact_id = select(_FACTS.c.id).where(own_fact)
+                connection.execute(delete(_FIELDS).where(_FIELDS.c.fact.in_(own_fact_id)))
+            row = connection.execute(_WITH_FIELD.where(own_fact)).first()
         if row is None:
-            raise _missing()
+            raise _missing_error()
         return _fact(row)
 
     def _import(self, user: str, entries: Iterable[tuple[int, Any]]) -> ImportReport:
         added: dict[str, Fact] = {}
         skipped: list[Skipped] = []
         with self._engine.begin() as connection, _duplicates_refused("a fact of the import"):
-            moment = time_of(connection)
-            known = set(connection.scalars(select(_FACTS.c.key).where(_FACTS.c.user == user)))
+            moment = database_time(connection)
+            known_keys = set(connection.scalars(select(_FACTS.c.key).where(_FACTS.c.user == user)))
             for number, entry in entries:
                 try:
                     fact = _from_entry(entry, moment)
-                    _check_new(key(fact.text), {*known, *added}, fact.text)
-                    added[key(fact.text)] = fact
+                    _check_new(comparison_key(fact.text), {*known_keys, *added}, fact.text)
+                    added[comparison_key(fact.text)] = fact
                 except FactError as error:
-                    skipped.append(Skipped(number, _shown(entry), str(error)))
+                    skipped.append(Skipped(number, _preview(entry), str(error)))
             if added:
                 connection.execute(insert(_FACTS), [_values(user, fact) for fact in added.values()])
         return ImportReport(tuple(added.values()), tuple(skipped))
@@ -245,31 +247,31 @@ def validated(text: str) -> str:
     Raises:
         FactError: it is empty, too long, or has characters that can't be stored or shown.
     """
-    plain = re.sub(r"[ \t\r\n]+", " ", text).strip()
-    if len(plain) > DECOMPOSED * LONGEST:  # before it is composed, which takes time by the square of the length
-        raise _too_long(plain)
-    plain = unicodedata.normalize("NFC", plain)
-    if any(unicodedata.category(char) in _REFUSED for char in plain):
+    normalised = re.sub(r"[ \t\r\n]+", " ", text).strip()
+    if len(normalised) > MAX_CHARS_PER_LETTER * MAX_FACT_CHARS:  # before it is composed, which takes time by the square of the length
+        raise _too_long(normalised)
+    normalised = unicodedata.normalize("NFC", normalised)
+    if any(unicodedata.category(char) in _REFUSED for char in normalised):
         raise FactError("The fact has control characters or broken Unicode; remove them and try again.")
-    if not any(unicodedata.category(char) not in _INVISIBLE for char in plain):
+    if not any(unicodedata.category(char) not in _INVISIBLE for char in normalised):
         raise FactError("The fact is empty; write a sentence about yourself.")
-    if len(plain) > LONGEST:
-        raise _too_long(plain)
-    return plain
+    if len(normalised) > MAX_FACT_CHARS:
+        raise _too_long(normalised)
+    return normalised
 
 
 def _is_formula(text: str) -> bool:
     return text.lstrip("'").startswith(("=", "+", "-", "@"))
 
 
-def key(text: str) -> str:
+def comparison_key(text: str) -> str:
     """What two facts that say the same have in common: the words, whatever their case, spaces and punctuation."""
     folded = unicodedata.normalize("NFKC", text).casefold().replace("'", "").replace("\u2019", "")
     words = "".join(" " if unicodedata.category(char).startswith("P") else char for char in folded).split()
-    return " ".join(words)[: 2 * LONGEST] or text
+    return " ".join(words)[: 2 * MAX_FACT_CHARS] or text
 
 
-def _new(text: str, source: str, moment: datetime) -> Fact:
+def _new_fact(text: str, source: str, moment: datetime) -> Fact:
     return Fact(new_id(), validated(text), moment, moment, source)
 
 
@@ -283,7 +285,7 @@ def _values(user: str, fact: Fact) -> dict[str, Any]:
         "id": fact.id,
         "user": user,
         "text": fact.text,
-        "key": key(fact.text),
+        "key": comparison_key(fact.text),
         "source": fact.source,
         "on": fact.on,
         "created": fact.created.isoformat(),
@@ -296,7 +298,7 @@ def _from_entry(entry: Any, moment: datetime) -> Fact:
     fields = {"text": entry} if isinstance(entry, str) else entry
     if not isinstance(fields, dict) or not isinstance(fields.get("text"), str):
         raise FactError('The entry is neither a text nor an object with a "text".')
-    fact = _new(fields["text"], _shown(fields.get("source", "typed")), moment)
+    fact = _new_fact(fields["text"], _preview(fields.get("source", "typed")), moment)
     created = _moment(fields.get("created"), moment)
     return replace(
         fact, on=fields.get("on") is not False, created=created, changed=_moment(fields.get("changed"), created)
@@ -311,12 +313,12 @@ def _moment(value: Any, otherwise: datetime) -> datetime:
         return otherwise
 
 
-def _shown(entry: Any) -> str:
+def _preview(entry: Any) -> str:
     text = entry.get("text", entry) if isinstance(entry, dict) else entry
     return str(text)[:100].encode("utf-8", "replace").decode()
 
 
-def _mine(user: str, fact_id: str) -> ColumnElement[bool]:
+def _own_fact(user: str, fact_id: str) -> ColumnElement[bool]:
     return (_FACTS.c.user == user) & (_FACTS.c.id == fact_id)
 
 
@@ -324,20 +326,20 @@ def _insert(connection: Connection, user: str, fact: Fact) -> None:
     with _duplicates_refused(fact.text):
         connection.execute(insert(_FACTS).values(_values(user, fact)))
     count = connection.scalar(select(func.count()).where(_FACTS.c.user == user))
-    if count is not None and count > MOST:
-        raise FactError(f"There are {MOST} facts already; remove one before adding another.")
+    if count is not None and count > MAX_FACTS:
+        raise FactError(f"There are {MAX_FACTS} facts already; remove one before adding another.")
 
 
 def _delete(connection: Connection, user: str, fact_id: str) -> None:
-    if connection.execute(delete(_FACTS).where(_mine(user, fact_id))).rowcount == 0:
-        raise _missing()
+    if connection.execute(delete(_FACTS).where(_own_fact(user, fact_id))).rowcount == 0:
+        raise _missing_error()
 
 
-def _check_new(new: str, known: set[str], text: str) -> None:
-    if new in known:
-        raise _known(text)
-    if len(known) >= MOST:
-        raise FactError(f"There are {MOST} facts already; remove one before adding another.")
+def _check_new(new_key: str, known_keys: set[str], text: str) -> None:
+    if new_key in known_keys:
+        raise _known_error(text)
+    if len(known_keys) >= MAX_FACTS:
+        raise FactError(f"There are {MAX_FACTS} facts already; remove one before adding another.")
 
 
 @contextmanager
@@ -345,16 +347,16 @@ def _duplicates_refused(text: str) -> Iterator[None]:
     try:
         yield
     except IntegrityError as error:
-        raise _known(text) from error
+        raise _known_error(text) from error
 
 
 def _too_long(text: str) -> FactError:
-    return FactError(f"The fact has {len(text)} characters; at most {LONGEST} can be stored, so split it up.")
+    return FactError(f"The fact has {len(text)} characters; at most {MAX_FACT_CHARS} can be stored, so split it up.")
 
 
-def _known(text: str) -> FactError:
+def _known_error(text: str) -> FactError:
     return FactError(f"This is known already: {text}")
 
 
-def _missing() -> FactError:
+def _missing_error() -> FactError:
     return FactError("There is no such fact; it may have been removed meanwhile.")

@@ -17,11 +17,11 @@ THRESHOLD = 0.7
 
 def likelihoods(texts: Sequence[str], embedder: Embedder) -> list[float]:
     """How likely each text states something lasting of its writer, in [0, 1]."""
-    return [odds["stated"] for odds in _learned(embedder)(embedder.encode(texts))] if texts else []
+    return [odds["stated"] for odds in _regression(embedder)(embedder.encode(texts))] if texts else []
 
 
 @lru_cache(maxsize=2)
-def _learned(embedder: Embedder) -> Regression:
+def _regression(embedder: Embedder) -> Regression:
     table = examples("stated")
     labels = [label for label, texts in table.items() for _ in texts]
     return fitted(embedder.encode([text for texts in table.values() for text in texts]), labels)

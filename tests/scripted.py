@@ -108,7 +108,7 @@ class WordEmbedder:
         return np.asarray(rows / np.maximum(norms, 1e-9), dtype=np.float32)
 
     @contextmanager
-    def keeping(self, _folder: Path) -> Iterator[None]:
+    def caching_in(self, _folder: Path) -> Iterator[None]:
         yield
 
 

@@ -141,7 +141,7 @@ def test_a_user_of_the_settings_keeps_everything_while_they_stand_there(settings
 def test_whose_documents_are_being_read_keeps_everything(
     settings: Settings, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "WAIT", 0.1)
+    monkeypatch.setattr(upkeep, "LOCK_SECONDS", 0.1)
     accounts = Accounts(settings, engine)
     with locked(library_folder(own_library("ruth"), settings)):
         with pytest.raises(LibraryError, match="is being updated elsewhere; try again in a minute"):

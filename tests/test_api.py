@@ -14,7 +14,7 @@ import openai
 import pytest
 from typer.testing import CliRunner
 
-from assistant.api.completions import LARGEST
+from assistant.api.completions import MAX_BODY_BYTES
 from assistant.api.messages import ChatRequest
 from assistant.api.replies import MODEL
 from assistant.commands.users import app as users_app
@@ -112,7 +112,7 @@ def test_a_database_that_cant_be_used_is_told_with_when_to_try_again(site: Site,
 
 
 def test_why_no_answer_can_begin_is_told_as_it_is(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("assistant.runs.MOST", 0)
+    monkeypatch.setattr("assistant.runs.MAX_RUNS", 0)
     told = site.post(json.dumps({"model": MODEL, "messages": DIET}).encode())
     assert (told.status_code, told.json()["error"]["message"]) == (429, CROWDED)
 
@@ -255,7 +255,7 @@ def test_a_body_that_cant_be_answered_is_told_why(site: Site, body: bytes, statu
 
 
 def test_a_body_too_large_is_refused_before_it_is_read(site: Site) -> None:
-    said = json.dumps({"model": MODEL, "messages": [{"role": "user", "content": "x" * LARGEST}]})
+    said = json.dumps({"model": MODEL, "messages": [{"role": "user", "content": "x" * MAX_BODY_BYTES}]})
     assert site.post(said.encode()).status_code == 413
 
 
@@ -296,7 +296,7 @@ def test_a_client_asks_again_only_where_that_may_help(
     site: Site, monkeypatch: pytest.MonkeyPatch, ready: bool, asked: int
 ) -> None:
     site.loading.ready = ready
-    monkeypatch.setattr("assistant.api.completions.LATER", 1)
+    monkeypatch.setattr("assistant.api.completions.RETRY_LATER", 1)
     requests: list[object] = []
     watched = openai.DefaultHttpxClient(event_hooks={"request": [requests.append]})
     client = openai.OpenAI(base_url=site.url, api_key=site.tokens["ann"], max_retries=1, http_client=watched)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.commands.common import talk
+from assistant.commands.common import error_console
 from assistant.commands.serve import main
 
 ROOT = Path(__file__).parents[1]
@@ -41,7 +41,7 @@ def told_here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
     def run(folder: Path, *arguments: str) -> str:
         monkeypatch.setenv("SEQUITUR_DATA_DIR", str(folder))
         monkeypatch.setattr(sys, "argv", ["app.py", *arguments])
-        monkeypatch.setattr(talk, "width", 300)
+        monkeypatch.setattr(error_console, "width", 300)
         with pytest.raises(SystemExit) as ended:
             main()
         assert ended.value.code == 2

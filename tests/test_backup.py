@@ -286,7 +286,7 @@ def test_a_data_folder_that_a_program_uses_is_not_replaced(archive: Path, data: 
 def test_a_library_that_is_being_changed_is_neither_copied_nor_replaced(
     archive: Path, data: Path, tmp_path: Path, run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backing, "WAIT", 0.1)
+    monkeypatch.setattr(backing, "LOCK_SECONDS", 0.1)
     before = hashes(data)
     with FileLock(data / "libraries" / ".documents.lock"):
         assert "is being updated elsewhere" in run("backup", tmp_path / "2.zip", "--data-dir", data, status=2)

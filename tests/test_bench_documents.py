@@ -14,8 +14,8 @@ from assistant.errors import DataError
 from assistant.library.passages import passages_of
 from assistant.library.readers import read
 from benchmarks import growth
-from benchmarks.documents import Asked, rank_of
-from benchmarks.extractors import FILES, IN_PASSAGE, ON_PAGE, SENTENCES, Seen, compared
+from benchmarks.documents import DocumentQuestion, rank_of
+from benchmarks.extractors import FILES, IN_PASSAGE, ON_PAGE, SENTENCES, PageSentence, compare_extractors
 from tests.test_pdf_tables import PRICES, cells, drawn
 from tests.test_readers import make_pdf
 
@@ -71,7 +71,7 @@ def test_documents_are_read_searched_and_grown(tmp_path: Path, monkeypatch: pyte
 
 def test_a_question_that_no_passage_answers_is_refused(tmp_path: Path) -> None:
     passages = passages_of(read(manual(tmp_path)), "a.pdf", "a.pdf")
-    asked = Asked("a.pdf", "Where does the key hang?", "in the hall")
+    asked = DocumentQuestion("a.pdf", "Where does the key hang?", "in the hall")
     with pytest.raises(DataError, match=r"No passage of a\.pdf says 'in the hall'"):
         rank_of(asked, passages, passages)
 
@@ -100,7 +100,7 @@ def test_what_was_seen_is_counted_on_its_page_and_in_one_passage(tmp_path: Path)
     table = drawn(tmp_path / "b.pdf", (72, 700, "These are the prices of the shop."), *cells(PRICES))
     seen = [("a.pdf", 1, KEY), ("a.pdf", 2, KEY), ("b.pdf", 1, "Green tea 80 g 3.50"), ("c.pdf", 1, "Not among them")]
     sentences = lines(tmp_path / "s.jsonl", *({"document": d, "page": n, "says": said} for d, n, said in seen))
-    told = compared([texts, table], sentences, lines(tmp_path / "f.jsonl", *listed(texts, table)))
+    told = compare_extractors([texts, table], sentences, lines(tmp_path / "f.jsonl", *listed(texts, table)))
     for name in ("PDFium", "pypdf"):
         found = told[name]
         assert (found["documents"], found["sentences"], found[ON_PAGE], found[IN_PASSAGE]) == (2, 3, 2, 3)
@@ -112,8 +112,8 @@ def test_another_file_of_that_name_is_refused_and_one_of_no_sentence_is_passed_o
     sentences = lines(tmp_path / "s.jsonl", {"document": "a.pdf", "page": 1, "says": KEY})
     files = lines(tmp_path / "f.jsonl", {"document": "a.pdf", "sha256": "0", "source": "elsewhere"})
     with pytest.raises(DataError, match=r"a\.pdf is not the file"):
-        compared([manual(tmp_path)], sentences, files)
-    assert compared([make_pdf(tmp_path / "b.pdf", KEY)], sentences, files) == {}
+        compare_extractors([manual(tmp_path)], sentences, files)
+    assert compare_extractors([make_pdf(tmp_path / "b.pdf", KEY)], sentences, files) == {}
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_another_file_of_that_name_is_refused_and_one_of_no_sentence_is_passed_o
     ],
 )
 def test_words_have_to_be_whole_and_follow_each_other(text: str, found: bool) -> None:
-    assert Seen("a.pdf", 1, KEY).is_in(text) is found
+    assert PageSentence("a.pdf", 1, KEY).is_in(text) is found
 
 
 def test_every_sentence_is_of_a_file_that_is_listed() -> None:

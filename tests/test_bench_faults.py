@@ -12,7 +12,7 @@ from threading import Event
 
 import pytest
 
-from assistant.chat import BROKEN
+from assistant.chat import INTERNAL_ERROR
 from assistant.errors import LibraryError
 from assistant.library.readers import read
 from assistant.library.shelves import open_library
@@ -21,11 +21,11 @@ from assistant.protocols import Parts
 from assistant.settings import Settings
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
-from assistant.store.users import ME
+from assistant.store.users import DEFAULT_USER
 from assistant.types import Answer, Choices, Completion, Messages, Options, Turn
 from benchmarks import attacks, disks, injections
-from benchmarks.bombs import BOMBS, MORE
-from benchmarks.clicks import Ledger, Stores, accept, lost, settle
+from benchmarks.bombs import BOMBS, SIMILAR_BOMBS
+from benchmarks.clicks import Ledger, Stores, accept, find_losses, settle
 from benchmarks.light import WORDS, Echo, Light, Served, light_settings
 from benchmarks.mutants import mutant
 from ptkb.store import Ptkb
@@ -38,14 +38,14 @@ def stores(tmp_path: Path) -> Stores:
     """A page's stores with one fact and one reply."""
     settings = light_settings(tmp_path)
     engine = connect(settings.database_url)
-    Ptkb(engine).add(ME, "I like oats.")
+    Ptkb(engine).add(DEFAULT_USER, "I like oats.")
     conversations = Conversations(engine)
-    conversations.save_turn(ME, conversations.new(ME).id, DONE)
+    conversations.save_turn(DEFAULT_USER, conversations.new(DEFAULT_USER).id, DONE)
     return Stores(settings)
 
 
 def test_what_is_there_as_acknowledged_is_not_lost(stores: Stores) -> None:
-    assert lost(Ledger({"I like oats."}, {"p0x1": 1}), stores.seen()) == []
+    assert find_losses(Ledger({"I like oats."}, {"p0x1": 1}), stores.snapshot()) == []
 
 
 @pytest.mark.parametrize(
@@ -63,25 +63,25 @@ def test_what_is_there_as_acknowledged_is_not_lost(stores: Stores) -> None:
 def test_what_is_not_as_acknowledged_is_lost_unless_it_was_under_way(
     stores: Stores, ledger: Ledger, told: list[str]
 ) -> None:
-    assert lost(ledger, stores.seen()) == told
+    assert find_losses(ledger, stores.snapshot()) == told
 
 
 def test_what_was_lost_is_told_once(stores: Stores) -> None:
     ledger = Ledger({"I like rice."}, {"p0x2": 1}, {"a.txt"})
-    assert len(lost(ledger, stores.seen())) == 5
-    accept(ledger, stores.seen())
-    assert lost(ledger, stores.seen()) == []
+    assert len(find_losses(ledger, stores.snapshot())) == 5
+    accept(ledger, stores.snapshot())
+    assert find_losses(ledger, stores.snapshot()) == []
 
 
 def test_what_was_under_way_counts_as_it_came_out(stores: Stores) -> None:
     ledger = Ledger({"I like rice."}, {}, doubtful={"I like oats.", "I like rice.", "p0x1", "p0x9"})
-    settle(ledger, stores.seen())
+    settle(ledger, stores.snapshot())
     assert (ledger.facts, ledger.unfinished, ledger.doubtful) == ({"I like oats."}, {"p0x1"}, set())
-    assert lost(ledger, stores.seen()) == []
+    assert find_losses(ledger, stores.snapshot()) == []
 
 
 def test_a_model_with_its_old_size_and_time_is_refused(tmp_path: Path) -> None:
-    assert disks.tampered_model(tmp_path).right
+    assert disks.tampered_model(tmp_path).passed
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_model_with_its_old_size_and_time_is_refused(tmp_path: Path) -> None:
     [
         ("The database is read-only; make the file writable to save anything.", True),
         ("", False),
-        (BROKEN, False),
+        (INTERNAL_ERROR, False),
         ("500", False),
         ("data: {}", False),
     ],
@@ -103,9 +103,9 @@ def test_active_text_is_found_where_it_acts_and_not_where_it_is_text() -> None:
     assert row.through == ()
     assert row.tries > 150
     for html in ("<img src=x>", "<b onclick=x>y</b>", "<a href='javascript:1'>x</a>"):
-        parser = attacks.Active()
+        parser = attacks.ActiveContentParser()
         parser.feed(html)
-        assert parser.found
+        assert parser.active_elements
 
 
 def test_made_up_documents_and_commands_end_with_a_sentence() -> None:
@@ -142,7 +142,7 @@ def test_changed_documents_are_the_same_for_a_seed_and_some_of_each_kind_can_be_
 
 
 def test_there_are_bombs_of_every_kind_of_reader() -> None:
-    names = [*BOMBS, *MORE]
+    names = [*BOMBS, *SIMILAR_BOMBS]
     for suffix in "html txt md jsonl tsv docx pdf csv xlsx pptx eml epub".split():
         assert sum(name.endswith(f".{suffix}") for name in names) >= 2
 

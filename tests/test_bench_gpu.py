@@ -78,7 +78,7 @@ def test_what_was_measured_is_kept_beside_what_failed(tmp_path: Path, monkeypatc
             raise ModelError("transformers could not be measured: out of memory")
         return {"model": model, "backend": backend, "quantisation": quantisation, "read": 2.0, "batches": {1: 3.0}}
 
-    monkeypatch.setattr(gpu, "measured_apart", measured)
+    monkeypatch.setattr(gpu, "measure_in_process", measured)
     with pytest.raises(ModelError, match="Not all could be measured: int8; see above why"):
         call("--on-cpu", "--model", tmp_path, "--limit", 0, "--out", tmp_path / "gpu")
     found = json.loads((tmp_path / "gpu" / "gpu.json").read_text())

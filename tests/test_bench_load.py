@@ -7,19 +7,19 @@ from pathlib import Path
 import pytest
 
 from assistant.errors import ModelError
-from benchmarks.clicks import others
-from benchmarks.load import REAL, SCRIPTED, Found, State, load_of, real, scripted, summary
+from benchmarks.clicks import foreign_marks
+from benchmarks.load import REAL, SCRIPTED, LoadResults, State, load_of, real, scripted, summary
 from tests.fixtures_models import fetched, sharing_libraries, sharing_models
 
 
 def test_mix_ups_waits_and_memory_are_told() -> None:
-    found = Found([3.0, 3.0], [0.1, 0.1], [1.0, 2.0, 6.0], {"p1x": [1.0, 2.0], "p2x": [6.0]}, [], [])
+    found = LoadResults([3.0, 3.0], [0.1, 0.1], [1.0, 2.0, 6.0], {"p1x": [1.0, 2.0], "p2x": [6.0]}, [], [])
     found.states = [State(0, 5, 9, 0.1), State(3, 9, 12, 0.2), State(60, 7, 9, 0.3)]
     report = summary(found)
     assert (report["longest wait / median"], report["threads most"], report["files last"]) == (3.0, 9, 9)
     assert (report["first source p50 s"], report["first source p95 s, later questions"]) == (1.55, 0.1)
     assert (report["held GB after 50 turns"], report["held GB after 500 turns"]) == (0.3, -1.0)
-    assert others("as p3x1 asked, and p1x2", "p1x") == ["p3x1"]
+    assert foreign_marks("as p3x1 asked, and p1x2", "p1x") == ["p3x1"]
 
 
 def test_a_page_has_answered_where_it_says_so() -> None:
@@ -35,10 +35,10 @@ def test_a_page_has_answered_where_it_says_so() -> None:
 def test_two_people_at_a_scripted_page_are_answered() -> None:
     with scripted(2, 0.0, 2) as page:
         found = load_of(2, 4.0, 0.2, page)
-    assert (found.errors, found.mixed) == ([], [])
+    assert (found.errors, found.mix_ups) == ([], [])
     assert len(found.waits) > 2
     assert (len(found.rush), len(found.first_sources)) == (2, len(found.waits))
-    assert set(found.of_person) == {"p0x", "p1x"}
+    assert set(found.waits_by_person) == {"p0x", "p1x"}
     assert found.states[0].held > 0
 
 
@@ -53,8 +53,8 @@ def test_two_people_at_the_page_as_it_is_started_are_answered(
     monkeypatch.setenv("SEQUITUR_TURN__MAX_ANSWER_TOKENS", "16")  # it writes on and on
     with real(2, "smollm2-135m", 2) as page:
         found = load_of(2, 5.0, 0.5, page)
-    assert (found.errors, found.mixed) == ([], [])
-    assert set(found.of_person) == {"p0x", "p1x"}
+    assert (found.errors, found.mix_ups) == ([], [])
+    assert set(found.waits_by_person) == {"p0x", "p1x"}
     assert not list(tmp_path.glob("*.sqlite3"))  # people's own database stays as it is
 
 

@@ -80,11 +80,13 @@ def test_a_turn_that_fails_ends_the_measurement(parts: Parts, monkeypatch: pytes
 
 
 def test_a_turn_that_takes_long_is_not_stopped(parts: Parts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs, "UNWATCHED", 0.3)
+    monkeypatch.setattr(runs, "MAX_UNWATCHED_SECONDS", 0.3)
     monkeypatch.setattr(memory, "GLANCE", 0.05)
     seen: list[Turn] = []
     given: Any = Given(replace(parts, llm=Slow()))
-    memory.held_after([1], given, TurnOptions().choices(Settings()), tmp_path, lambda _, turn: seen.append(turn))
+    memory.memory_after_turns(
+        [1], given, TurnOptions().choices(Settings()), tmp_path, lambda _, turn: seen.append(turn)
+    )
     assert [turn.status for turn in seen] == ["done"]
 
 

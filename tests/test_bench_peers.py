@@ -18,7 +18,7 @@ from assistant.evaluation.scenarios import Scenario
 from assistant.experiment.datasets import Question
 from assistant.types import Answer, Citation, Passage, Turn
 from benchmarks.commands import app
-from benchmarks.peers.asked import Asked, command_of, names
+from benchmarks.peers.asked import SystemProcess, command_of, list_systems
 from benchmarks.peers.stand import standing, tokens
 from benchmarks.peers.systems.sequitur import reply_of
 from benchmarks.peers.task import Peers, Work, interleaved, of_scenario, passed, row_of
@@ -50,18 +50,18 @@ serve(Echo, ["pytest"])
 def echo(tmp_path: Path):
     path = tmp_path / "echo.py"
     path.write_text(SYSTEM)
-    asked = Asked("echo", [sys.executable, str(path)], NOWHERE, patience=20)
+    asked = SystemProcess("echo", [sys.executable, str(path)], NOWHERE, patience=20)
     yield asked
     asked.close()
 
 
-def test_a_system_answers_fails_and_comes_back_after_it_died(echo: Asked) -> None:
+def test_a_system_answers_fails_and_comes_back_after_it_died(echo: SystemProcess) -> None:
     first = echo.ask([OSLO, LIMA], "hello")
     assert first["text"] == "hello by m"
     assert (first["shown"], first["cited"], first["declined"]) == (["oslo", "lima"], ["oslo"], False)
     assert first["seconds"] >= 0
     assert first["peak"] > 1_000_000 or sys.platform != "linux"
-    assert echo.learned["versions"] == {"pytest": pytest.__version__}
+    assert echo.learning_report["versions"] == {"pytest": pytest.__version__}
     assert echo.ask([OSLO, LIMA], "fail")["failed"] == "ValueError: no idea"
     assert echo.ask([LIMA], "other documents")["shown"] == ["lima"]
     assert echo.ask([LIMA], "die")["failed"] == "its process ended"
@@ -70,15 +70,15 @@ def test_a_system_answers_fails_and_comes_back_after_it_died(echo: Asked) -> Non
         echo.ask([replace(LIMA, id="broken")], "hello")
 
 
-def test_a_system_that_takes_too_long_is_ended(echo: Asked) -> None:
+def test_a_system_that_takes_too_long_is_ended(echo: SystemProcess) -> None:
     echo.ask([LIMA], "hello")
     echo.patience = 0.3
     assert echo.ask([LIMA], "sleep")["failed"] == "no reply within 0 s"
 
 
 def test_systems_are_found_by_their_files_and_want_an_environment(tmp_path: Path) -> None:
-    assert names()[0] == "sequitur"
-    assert {"langchain_rag", "llama_index_rag"} < set(names())
+    assert list_systems()[0] == "sequitur"
+    assert {"langchain_rag", "llama_index_rag"} < set(list_systems())
     assert command_of("sequitur", None) == [sys.executable, "-m", "benchmarks.peers.systems.sequitur"]
     with pytest.raises(SettingsError, match="There is no system 'nobody'; there are: sequitur, "):
         command_of("nobody", tmp_path)

@@ -15,7 +15,7 @@ from assistant.llm.model_folders import NOTE, name_of
 from assistant.settings import RetrieveSettings, Settings
 from benchmarks import retrieval as bench
 from benchmarks import retrieval_report as report
-from benchmarks.vectors import WORD_PIECES, Kept, kept_as, query_encoder
+from benchmarks.vectors import WORD_PIECES, CachedEncoder, cache_name, query_encoder
 from tests.test_encoders import tiny
 
 ANIMALS = "cat dog fish bird horse mouse lion bear wolf goat".split()
@@ -74,7 +74,7 @@ def test_runs_on_other_passages_share_vectors_and_no_index(data, tmp_path):
 
 
 def test_work_is_done_in_another_process():
-    assert bench.alone(os.getpid) != os.getpid()
+    assert bench.run_in_process(os.getpid) != os.getpid()
 
 
 def test_growth_is_a_line_that_neither_falls_nor_starts_below_nothing():
@@ -96,7 +96,7 @@ def run(data: dict[str, Path], folder: Path, encoder: Path, *options: str):
 
 @pytest.mark.lucene
 def test_everything_is_measured_and_a_broken_off_run_goes_on(data, tmp_path, monkeypatch):
-    monkeypatch.setattr(bench, "alone", lambda work, *args: work(*args))
+    monkeypatch.setattr(bench, "run_in_process", lambda work, *args: work(*args))
     encoder = tiny(tmp_path / "encoder", "BertModel")
     sizes = ["--size", "100", "--size", "120", "--size", "130", "--encoded", "100"]
     done = run(data, tmp_path, encoder, *sizes)
@@ -159,9 +159,9 @@ def test_word_pieces_are_cheap_vectors_of_length_1_that_are_kept(tmp_path):
         for place in (plan.store(WORD_PIECES), plan.vectors(WORD_PIECES, 100, exact=True))
     }
     assert len(places) == 4
-    kept = Kept(tmp_path / "kept", pieces)
+    kept = CachedEncoder(tmp_path / "kept", pieces)
     np.testing.assert_array_equal(kept.encode(["the cat"]), vectors[:1])
-    again = Kept(tmp_path / "kept", pieces)
+    again = CachedEncoder(tmp_path / "kept", pieces)
     assert again.holds("the cat")
     assert not again.holds("the dog")
 
@@ -171,7 +171,7 @@ def test_word_pieces_of_the_usual_encoder_stay_where_they_were(tmp_path, monkeyp
     fetched.mkdir()
     monkeypatch.setattr(Catalogue, "resolve", lambda *_: fetched)
     settings = Settings(data_dir=tmp_path)
-    assert kept_as(WORD_PIECES, settings) == f"{WORD_PIECES} of {name_of(fetched)}"
+    assert cache_name(WORD_PIECES, settings) == f"{WORD_PIECES} of {name_of(fetched)}"
     fetched.with_name(fetched.name + NOTE).touch()
-    assert kept_as(WORD_PIECES, settings) == WORD_PIECES
-    assert kept_as("mine", settings) == "mine"
+    assert cache_name(WORD_PIECES, settings) == WORD_PIECES
+    assert cache_name("mine", settings) == "mine"

@@ -55,7 +55,7 @@ def test_people_count_as_held_by_time_and_by_what_they_got() -> None:
     assert not Level(2, 8, 1.5, 2.0, LIMIT + 0.1, (), ()).held
     assert not Level(2, 8, 1.5, 2.0, 3.0, ("no reply",), ()).held
     assert not Level(2, 8, 1.5, 2.0, 3.0, (), ("p1x got p2x1",)).held
-    assert not Level(2, 8, 0.0, -1.0, load.at([], 95), (), ()).held
+    assert not Level(2, 8, 0.0, -1.0, load.percentile([], 95), (), ()).held
 
 
 def served_by(answer: str, status: int = 200) -> Visitor:

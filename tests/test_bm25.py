@@ -12,7 +12,7 @@ import pytest
 from assistant.errors import LibraryError
 from assistant.library.writer import writing
 from assistant.retrieve import jvm
-from assistant.retrieve.bm25 import QUERY_CHARS, Bm25, raw, read_manifest
+from assistant.retrieve.bm25 import QUERY_CHARS, Bm25, passage_json, read_manifest
 from assistant.types import Passage
 
 pytestmark = pytest.mark.lucene
@@ -145,7 +145,7 @@ def test_scores_are_those_of_pyserinis_own_pipeline(tmp_path, kitchen):
 
         indexer = LuceneIndexer(args=["-index", folder, "-storeRaw"], append=True, threads=1)
         for passage in PASSAGES:
-            indexer.add_doc_raw(raw(passage))
+            indexer.add_doc_raw(passage_json(passage))
         indexer.close()
         return [(hit.docid, hit.score) for hit in searcher_class(folder).search(query, 5)]
 

@@ -9,7 +9,7 @@ from threading import Event
 
 import pytest
 
-from assistant.chat import BROKEN, Chat, exchanges
+from assistant.chat import INTERNAL_ERROR, Chat, exchanges
 from assistant.errors import LibraryError, StoreError, UtteranceError
 from assistant.library.collections import make
 from assistant.llm.embedder import SentenceEmbedder
@@ -87,7 +87,7 @@ def test_a_bug_loses_nothing_and_is_told_in_a_sentence(start: Start) -> None:
     chat, conversations, _ = start(broken)
     conversation = conversations.new("me").id
     turn = asked(chat, conversation, "What is a good diet?")
-    assert (turn.status, turn.error) == ("failed", BROKEN)
+    assert (turn.status, turn.error) == ("failed", INTERNAL_ERROR)
     [saved] = conversations.get("me", conversation).turns
     assert saved.utterance == "What is a good diet?"
 
@@ -189,7 +189,7 @@ class TestWhileDocumentsAreAdded:
     def test_it_waits_for_them_and_tells_so(self, start: Start) -> None:
         chat, conversations, _ = start(DRAFT, ANSWER)
         conversation = conversations.new("me").id
-        with chat.arrivals.of("me", silent) as tell:
+        with chat.arrivals.track("me", silent) as tell:
             stream = chat.ask("me", conversation, "What is a good diet?", Choices(), Event())
             first = next(stream)
             assert (first.step, first.wait) == ("load", Wait("documents"))
@@ -202,21 +202,21 @@ class TestWhileDocumentsAreAdded:
 
     def test_nobody_waits_for_those_of_others(self, start: Start) -> None:
         chat, conversations, _ = start(DRAFT, ANSWER)
-        with chat.arrivals.of("you", silent):
+        with chat.arrivals.track("you", silent):
             steps = [one.step for one in chat.ask("me", conversations.new("me").id, "A diet?", Choices(), Event())]
         assert "load" not in steps
 
     def test_where_they_take_too_long_it_is_answered_and_says_so(self, start: Start, monkeypatch) -> None:
         monkeypatch.setattr("assistant.chat.PATIENCE", 0.3)
         chat, conversations, _ = start(DRAFT, ANSWER)
-        with chat.arrivals.of("me", silent):
+        with chat.arrivals.track("me", silent):
             turn = asked(chat, conversations.new("me").id, "What is a good diet?")
         assert (turn.status, turn.events) == ("done", (TurnEvent("documents_missing"),))
 
     def test_it_can_be_stopped(self, start: Start) -> None:
         chat, conversations, _ = start()
         conversation, stop = conversations.new("me").id, Event()
-        with chat.arrivals.of("me", silent):
+        with chat.arrivals.track("me", silent):
             stream = chat.ask("me", conversation, "What is a good diet?", Choices(), stop)
             next(stream)
             stop.set()

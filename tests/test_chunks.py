@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assistant.text.chunks import MOST_WORDS, SENTENCE_WORDS, Block, chunk, count_words
+from assistant.text.chunks import MAX_CHUNK_WORDS, MAX_SENTENCE_WORDS, Block, chunk, count_words
 
 
 def sentence(words: int, first: str = "Word") -> str:
@@ -52,7 +52,7 @@ def test_a_long_record_is_cut_and_keeps_its_id():
 
 def test_what_is_no_sentence_is_cut_between_words():
     found = texts(Block("cell " * 5000, "T"))
-    assert all(count_words(one) <= SENTENCE_WORDS for one in found)
+    assert all(count_words(one) <= MAX_SENTENCE_WORDS for one in found)
     assert sum(len(one.split()) for one in found) == 5000
 
 
@@ -79,4 +79,4 @@ def test_sentences_stay_whole_and_in_order(lengths):
     whole = [sentence(length, f"S{n}") for n, length in enumerate(lengths)]
     found = texts(*(Block(one, "T") for one in whole))
     assert " ".join(found).replace("\n", " ") == " ".join(whole)
-    assert all(count_words(one) <= MOST_WORDS for one in found)
+    assert all(count_words(one) <= MAX_CHUNK_WORDS for one in found)

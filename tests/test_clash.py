@@ -22,9 +22,9 @@ from assistant.judges.suitability.knowledge import SHIPPED
 from assistant.judges.suitability.tags import ByTags
 from assistant.protocols import Embedder, SuitabilityJudge
 from assistant.settings import Settings
-from assistant.training.suitability.questions import lend
-from assistant.training.suitability.reader import NOTHING_YET, fit
-from assistant.training.suitability.written import ASKED, TELLING, WRITTEN, Written, written
+from assistant.training.suitability.questions import lend_questions
+from assistant.training.suitability.reader import UNFITTED_BLEND, fit_blend
+from assistant.training.suitability.written import ASKED_PATH, TELLING, WRITTEN_PATH, WrittenPair, read_written
 from tests.scripted import WORDS
 from tests.test_suitability import CLASHING, SUITING
 
@@ -215,9 +215,9 @@ def test_a_reader_that_learned_questions_reads_a_text_as_the_reply_to_one() -> N
 # --- how it is trained -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", [WRITTEN, ASKED])
+@pytest.mark.parametrize("path", [WRITTEN_PATH, ASKED_PATH])
 def test_facts_kept_apart_are_not_learned(path: Path) -> None:
-    learned, apart = written("train", path), written("dev", path)
+    learned, apart = read_written("train", path), read_written("dev", path)
     assert len(learned) > 4 * len(apart) > 1000
     assert not {one.fact.lower() for one in learned} & {one.fact.lower() for one in apart}
     for pairs in (learned, apart):
@@ -228,8 +228,8 @@ def test_facts_kept_apart_are_not_learned(path: Path) -> None:
 def test_nothing_written_is_a_pair_to_measure_by() -> None:
     fresh = [pair for path in UNLEARNED for pair in read_pairs(path)]
     facts, texts = ({plain(words) for words in some} for some in zip(*((p.fact, p.text) for p in fresh), strict=True))
-    files, parts = (WRITTEN, ASKED), ("train", "dev")
-    for one in (one for path in files for part in parts for one in written(part, path)):
+    files, parts = (WRITTEN_PATH, ASKED_PATH), ("train", "dev")
+    for one in (one for path in files for part in parts for one in read_written(part, path)):
         assert plain(one.fact) not in facts
         assert plain(one.text) not in texts
 
@@ -239,14 +239,14 @@ def plain(words: str) -> str:
 
 
 def test_pairs_without_a_question_are_lent_the_one_asked_for_what_is_most_like_them() -> None:
-    pairs = [Written("I'm vegan.", text, True, "item") for text in ["cheese toast", "a bike tour"] * 20]
-    pairs += [Written("I'm vegan.", "Cheese is made of milk.", False, TELLING)] * 20
+    pairs = [WrittenPair("I'm vegan.", text, True, "item") for text in ["cheese toast", "a bike tour"] * 20]
+    pairs += [WrittenPair("I'm vegan.", "Cheese is made of milk.", False, TELLING)] * 20
     replies = [
-        Written("I'm vegan.", "cheese toast with butter", True, "asked", "What can I eat?"),
-        Written("I'm lame.", "a bike tour by the sea", True, "asked", "What can I do?"),
-        Written("I'm vegan.", "cheese toast is old", False, "asked", "Where does cheese come from?"),
+        WrittenPair("I'm vegan.", "cheese toast with butter", True, "asked", "What can I eat?"),
+        WrittenPair("I'm lame.", "a bike tour by the sea", True, "asked", "What can I do?"),
+        WrittenPair("I'm vegan.", "cheese toast is old", False, "asked", "Where does cheese come from?"),
     ]
-    lent = lend(pairs, replies, WORDS, Random(1))
+    lent = lend_questions(pairs, replies, WORDS, Random(1))
     assert {(one.text, one.question) for one in lent} == {
         ("cheese toast", ""), ("cheese toast", "What can I eat?"),
         ("a bike tour", ""), ("a bike tour", "What can I do?"),
@@ -261,7 +261,7 @@ TEXTS = ["clash", "rare clash", "rare", *["calm"] * 9]
 class Sees:
     """Its tags are right but of what is rare, its reader is right but of what is misread."""
 
-    blend = NOTHING_YET
+    blend = UNFITTED_BLEND
 
     def evidence(
         self, facts: list[str], texts: list[str], stop: Event, question: str = ""
@@ -274,9 +274,9 @@ class Sees:
 
 
 def test_weight_and_threshold_find_most_with_few_false_alarms() -> None:
-    pairs = [Written("a fact", text, "clash" in text, "") for text in TEXTS]
+    pairs = [WrittenPair("a fact", text, "clash" in text, "") for text in TEXTS]
     others = [Pair("a fact", one.text, int(one.clash)) for one in pairs[:1] + pairs[2:]]
-    blend = fit(Sees(), {"of one kind": pairs, "of another": others})
+    blend = fit_blend(Sees(), {"of one kind": pairs, "of another": others})
     assert [blend(text, Sees().evidence(["a fact"], [text], NEVER)[0, 0]) >= blend.threshold for text in TEXTS[:4]] == [
         True, True, False, False,
     ]  # fmt: skip
@@ -287,9 +287,9 @@ def test_weight_and_threshold_find_most_with_few_false_alarms() -> None:
 
 def test_texts_of_few_words_are_weighed_by_what_ranks_things_best() -> None:
     """Here the tags are right of things, and wrong of the one kind of sentences that the reader is right of."""
-    sentences = [Written("a fact", f"{text} in a sentence of many words", "clash" in text, "") for text in TEXTS]
+    sentences = [WrittenPair("a fact", f"{text} in a sentence of many words", "clash" in text, "") for text in TEXTS]
     things = [Pair("a fact", "clash", 1), Pair("a fact", "clash misread", 1), Pair("a fact", "calm misread", 0)]
-    blend = fit(Sees(), {"of one kind": sentences}, things)
+    blend = fit_blend(Sees(), {"of one kind": sentences}, things)
     assert blend.reader > blend.few == 0.0
     assert blend.chosen_on.endswith("of few words: 3 things")
 
@@ -298,10 +298,10 @@ def test_texts_of_few_words_are_weighed_by_what_ranks_things_best() -> None:
 def test_the_command_trains_a_judge_that_can_be_asked(tmp_path: Path, embedder: Embedder, monkeypatch) -> None:
     from assistant.training.suitability import reader
 
-    def few_written(part: str, path: Path = WRITTEN) -> tuple[Written, ...]:
-        return written(part, path)[: 32 if part == "train" else 24]
+    def few_written(part: str, path: Path = WRITTEN_PATH) -> tuple[WrittenPair, ...]:
+        return read_written(part, path)[: 32 if part == "train" else 24]
 
-    monkeypatch.setattr(reader, "written", few_written)
+    monkeypatch.setattr(reader, "read_written", few_written)
     few = ["--tables", "32", "--replies", "32", "--tellings", "32", "--times", "1", "--asked", "1"]
     done = CliRunner().invoke(app, ["train", "reader", "--out", str(tmp_path / "out"), *few])
     assert done.exit_code == 0, done.output

@@ -13,7 +13,7 @@ from sqlalchemy import text
 
 from assistant.settings import Settings
 from assistant.store.database import connect
-from assistant.store.shared import SILENCE
+from assistant.store.shared import MAX_SILENT_SECONDS
 from assistant.store.users import Logins
 from benchmarks.clicks import Reply, Stores
 from benchmarks.light import ahead, light_settings, served
@@ -21,7 +21,7 @@ from benchmarks.visitor import RefusedError, Visitor
 from tests.fixtures_postgres import Server
 
 MINUTE = 60.0
-assert MINUTE > SILENCE  # by the clock of a worker, the other's sign of life would be too old
+assert MINUTE > MAX_SILENT_SECONDS  # by the clock of a worker, the other's sign of life would be too old
 PAUSE = 0.3  # seconds a word: an answer takes some
 PASSWORD = "oats ann tea"
 RIGHT, FAST = 0, 1

@@ -23,9 +23,9 @@ from assistant.errors import DataError
 from assistant.ikat.clueweb import (
     Document,
     build_index,
-    differing,
+    collection_files,
+    compare_hashes,
     documents,
-    found_files,
     passage_files,
     segment,
     write_passages,
@@ -113,7 +113,7 @@ def test_passages_are_written_file_by_file_and_not_twice(tmp_path: Path) -> None
     clean_texts(source / "en0000-00.json.gz", {"clueweb22-en0000-00-00000": text, "clueweb22-en0000-00-00001": ""})
     clean_texts(source / "en0000-01.json.gz", {"clueweb22-en0000-01-00000": text})
     into = tmp_path / "passages"
-    files = found_files([tmp_path / "txt"])
+    files = collection_files([tmp_path / "txt"])
     assert write_passages(files[:1], into, silent) == 2
     assert write_passages(files, into, silent) == 2
     assert [one.name for one in sorted(into.iterdir())] == [
@@ -146,11 +146,11 @@ def test_the_tracks_hashes_tell_which_passages_are_cut_otherwise(tmp_path: Path)
     hashes = tmp_path / "hashes.tsv.bz2"
     with bz2.open(hashes, "wt") as out:
         out.write(f"clueweb22-en0000-00-00000\t0\t{digest}\nclueweb22-en0000-00-00000\t1\t{digest}\nother\t0\tx\n")
-    assert differing(list((tmp_path / "out").iterdir()), hashes) == (2, ["clueweb22-en0000-00-00000:1"])
+    assert compare_hashes(list((tmp_path / "out").iterdir()), hashes) == (2, ["clueweb22-en0000-00-00000:1"])
     broken = tmp_path / "broken.tsv"
     broken.write_text("one two\n")
     with pytest.raises(DataError, match=r"broken\.tsv, line 1, does not read 'document passage MD5'"):
-        differing([], broken)
+        compare_hashes([], broken)
 
 
 def test_broken_files_are_named_and_leave_nothing_behind(tmp_path: Path) -> None:
@@ -175,9 +175,9 @@ def test_broken_files_are_named_and_leave_nothing_behind(tmp_path: Path) -> None
         list(documents(tmp_path / "f.pdf"))
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match="No file of ClueWeb22 is in"):
-        found_files([tmp_path / "empty"])
+        collection_files([tmp_path / "empty"])
     with pytest.raises(DataError, match="There is no"):
-        found_files([tmp_path / "nowhere"])
+        collection_files([tmp_path / "nowhere"])
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_a_file_that_holds_no_passages_is_named_where_they_are_compared(tmp_path
     broken.write_text(f'{{"id": "x:0", "contents": "x"}}\n{line}\n')
     hashes.write_text("x 0 y\n")
     with pytest.raises(DataError, match=r"a\.jsonl, line 2, is no passage; take the file out of the folder"):
-        differing([broken], hashes)
+        compare_hashes([broken], hashes)
 
 
 def test_passages_are_found_packed_and_plain_as_they_are_indexed(tmp_path: Path) -> None:

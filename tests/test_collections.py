@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from assistant.errors import LibraryError
-from assistant.library.collections import chosen, collections, make, mentioned, put, remove
+from assistant.library.collections import collection_documents, collections, make, put, remove, split_mention
 from assistant.library.index import add_documents, list_documents, remove_documents
 from assistant.library.passages import document_of
 from assistant.library.shelves import own_library
@@ -47,10 +47,10 @@ def test_a_document_is_in_as_many_collections_as_it_is_put_into(settings: Settin
         "work": (documents["tea.txt"],),
     }
     put("ann", "Food", documents["tea.txt"], settings, inside=False)
-    assert chosen("@food", "ann", settings) == (documents["oats.txt"],)
-    assert chosen("starter", "ann", settings) is None
+    assert collection_documents("@food", "ann", settings) == (documents["oats.txt"],)
+    assert collection_documents("starter", "ann", settings) is None
     remove_documents(own_library("ann"), ["oats.txt"], settings)
-    assert "@Food is empty" in refused(chosen, "@Food", "ann", settings)
+    assert "@Food is empty" in refused(collection_documents, "@Food", "ann", settings)
     remove("ann", "food", settings)
     assert list(collections("ann", settings)) == ["work"]
 
@@ -63,17 +63,17 @@ def test_what_cant_be_is_refused_and_others_see_nothing(settings: Settings, docu
         assert "can't be named" in refused(make, "ann", name, settings)
     assert "no such document" in refused(put, "ann", "Food", "none", settings)
     assert collections("bob", settings) == {}
-    assert "you have none yet" in refused(chosen, "@Food", "bob", settings)
+    assert "you have none yet" in refused(collection_documents, "@Food", "bob", settings)
     assert "no such document" in refused(put, "bob", "Food", documents["oats.txt"], settings)
 
 
 def test_a_message_chooses_by_what_it_begins_with(settings: Settings) -> None:
     make("ann", "Food", settings)
-    assert mentioned("@food, how long?", "ann", settings) == ("@Food", "how long?")
-    assert mentioned("@all how long?", "ann", settings) == ("@all", "how long?")
-    assert mentioned("Write to a@b.org or @none", "ann", settings) == ("", "Write to a@b.org or @none")
-    assert "yours are @Food" in refused(mentioned, "@none how long?", "ann", settings)
-    assert "question behind @Food" in refused(mentioned, "@Food", "ann", settings)
+    assert split_mention("@food, how long?", "ann", settings) == ("@Food", "how long?")
+    assert split_mention("@all how long?", "ann", settings) == ("@all", "how long?")
+    assert split_mention("Write to a@b.org or @none", "ann", settings) == ("", "Write to a@b.org or @none")
+    assert "yours are @Food" in refused(split_mention, "@none how long?", "ann", settings)
+    assert "question behind @Food" in refused(split_mention, "@Food", "ann", settings)
 
 
 def test_search_within_documents_looks_past_the_others() -> None:

@@ -57,14 +57,14 @@ class Elsewhere:
     settings: Settings
 
     def words(self) -> Retriever:
-        from assistant.retrieve.opensearch import Words
+        from assistant.retrieve.opensearch import WordRetriever
 
-        return Words(*self._brought(None))
+        return WordRetriever(*self._brought(None))
 
     def meaning(self) -> Retriever:
-        from assistant.retrieve.opensearch import Meaning
+        from assistant.retrieve.opensearch import VectorRetriever
 
-        return Meaning(*self._brought(WORDS), WORDS)
+        return VectorRetriever(*self._brought(WORDS), WORDS)
 
     def meaning_if_made(self) -> Retriever:
         return self.meaning()
@@ -92,7 +92,7 @@ def retriever(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
         pytest.importorskip("opensearchpy", reason="needs the extra: pip install -r requirements-opensearch.txt")
         with StandIn() as there:
             retrieve = RetrieveSettings(opensearch=OpenSearchSettings(address=there.address))
-            yield retrievers.named(name).opened(Elsewhere(Settings(retrieve=retrieve)))
+            yield retrievers.retriever_module(name).opened(Elsewhere(Settings(retrieve=retrieve)))
     else:
         yield _here(name, tmp_path_factory)
 
@@ -104,7 +104,7 @@ def _here(name: str, tmp_path_factory: pytest.TempPathFactory) -> Retriever:
     with writing(folder) as writer:
         writer.add("kitchen", PASSAGES)
         writer.commit({})
-    return retrievers.named(name).opened(Kitchen(folder, Settings(data_dir=folder)))
+    return retrievers.retriever_module(name).opened(Kitchen(folder, Settings(data_dir=folder)))
 
 
 class TestRetriever:

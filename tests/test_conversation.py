@@ -31,7 +31,7 @@ from assistant.types import (
     TurnEvent,
     now,
 )
-from assistant.wording.views import headline, instead
+from assistant.wording.views import headline, unsourced_kind
 
 
 @pytest.fixture
@@ -307,7 +307,7 @@ def test_replies_and_events_of_before_they_were_typed_are_what_they_were() -> No
     )
     assert own.answer == Answer("It is oat drink.", origin="model", outcome="own")
     assert own.events == (TurnEvent("none_relevant", "confidence 0.00, below 0.01"),)
-    assert (instead(own), headline(replace(own, status="done"))[:9]) == ("own", "Looked at")
+    assert (unsourced_kind(own), headline(replace(own, status="done"))[:9]) == ("own", "Looked at")
     lost = stored("The library doesn't hold an answer to this.", "pool", "Something else.", unknown=True)
     assert lost.answer == Answer(lost.answer.text, True, "pool", "not_held")
     assert lost.events == (TurnEvent("other", "Something else."),)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from assistant.errors import DamagedIndexError, LibraryError, ModelError
-from assistant.library.vectors import DenseShelves, Together, dense_retriever
+from assistant.library.vectors import DenseShelves, MergedRetriever, dense_retriever
 from assistant.library.writer import writing
 from assistant.parts import load_encoder
 from assistant.retrieve import dense, encoded
@@ -371,7 +371,7 @@ def test_why_another_library_could_not_be_encoded_is_not_told(tmp_path):
 
 def test_together_goes_by_score():
     high, low = replace(PASSAGES[0], score=0.9), replace(PASSAGES[1], score=0.2)
-    both = Together([Fixed(low), Fixed(high)])
+    both = MergedRetriever([Fixed(low), Fixed(high)])
     assert both.search("any", 5) == [high, low]
     assert both.search("any", 1) == [high]
     assert both.search("any", 0) == []

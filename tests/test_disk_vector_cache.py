@@ -78,9 +78,9 @@ def test_what_only_earlier_versions_asked_for_goes(tmp_path: Path, model: Path, 
 
 
 def test_an_embedder_keeps_only_what_it_is_told_to(embedder: SentenceEmbedder, tmp_path: Path) -> None:
-    with embedder.keeping(tmp_path):
+    with embedder.caching_in(tmp_path):
         kept = embedder.encode(["I'm vegan."])
-    with embedder.keeping(tmp_path):
+    with embedder.caching_in(tmp_path):
         assert embedder.encode(["I'm vegan."]).tolist() == kept.tolist()
     embedder.encode(["I'm a nurse."])
     assert len(list(tmp_path.iterdir())) == 1

@@ -1,21 +1,21 @@
 import pytest
 
 from assistant.retrieve.encoded import key_of
-from assistant.retrieve.encoder_pieces import BySentences, cut, encoded_queries, pieces_of, texts_of
+from assistant.retrieve.encoder_pieces import BySentences, text_pieces, encoded_queries, pieces_of, texts_of
 from assistant.text.chunks import count_words
 from assistant.types import Passage
 
 
 @pytest.mark.parametrize("text", ["row 17 | " * 400, "水" * 4000, "x" * 9000, "tree. " * 500])
 def test_no_piece_is_longer_than_the_window_and_nothing_is_lost(text):
-    pieces = cut(text, 50)
+    pieces = text_pieces(text, 50)
     assert len(pieces) > 1
     assert all(count_words(piece) <= 50 for piece in pieces)
     assert "".join("".join(pieces).split()) == "".join(text.split())
 
 
 def test_pieces_end_with_sentences():
-    assert cut("One two three. Four five. Six seven eight nine ten.", 5) == [
+    assert text_pieces("One two three. Four five. Six seven eight nine ten.", 5) == [
         "One two three. Four five.",
         "Six seven eight nine ten.",
     ]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from assistant.errors import DataError, SettingsError
-from assistant.evaluation.answers import Answers, Experiment, Place, Varied, prepare
+from assistant.evaluation.answers import Answers, Experiment, GoldPlacementOption, SettingGrid, prepare
 from assistant.evaluation.scores import Setting
 from assistant.protocols import Parts
 from assistant.types import Passage
@@ -213,7 +213,11 @@ def test_a_run_takes_more_strategies_but_no_other_data(files, parts, tmp_path) -
 
 def test_k_gold_and_samples_vary_within_one_run(files, parts, tmp_path) -> None:
     parts = replace(parts, llm=Reader(), retriever=FixedRetriever(passages("France", "Peru", "Norway")))
-    experiment = Experiment(*files, ("concat",), Varied((1, 3), (Place("none"), Place("first")), (1, 3)).settings)
+    experiment = Experiment(
+        *files,
+        ("concat",),
+        SettingGrid((1, 3), (GoldPlacementOption("none"), GoldPlacementOption("first")), (1, 3)).settings,
+    )
     summary, run, _ = ran(experiment, parts, tmp_path / "out")
     found = {
         (b["k"], b["placement"], b["samples"]): b["strategies"]["concat"]["em"]["value"] for b in summary["settings"]

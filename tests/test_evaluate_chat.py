@@ -14,7 +14,7 @@ from assistant.errors import DataError
 from assistant.evaluation.chat import Chat
 from assistant.experiment.datasets import read_questions
 from assistant.experiment.report import markdown
-from assistant.experiment.runs import Run, rows_of
+from assistant.experiment.runs import Run, read_rows
 from assistant.protocols import Parts, silent
 from assistant.types import Choices, Passage
 from tests.fixtures_models import sharing_models
@@ -80,13 +80,13 @@ def test_a_fallback_that_helps_is_told_from_one_that_does_not(questions: Path, p
 def test_two_runs_are_compared_question_by_question(questions: Path, parts: Parts, tmp_path: Path) -> None:
     task, good = ran(questions, tmp_path / "good", parts, ["Lentils hold iron.", "Lentils hold gold."], [YES, YES])
     _, bad = ran(questions, tmp_path / "bad", parts, ["Milk holds lactose.", "Lentils hold gold."], [YES, YES])
-    beside = replace(task, beside=rows_of(bad.folder))
+    beside = replace(task, other_rows=read_rows(bad.folder))
     summary = beside.summarise(good.rows)
     change = summary["measures"]["gold answer in the reply"]["difference"]
     assert (change["value"], change["low"], change["high"]) == (1, 1, 1)
     assert "| 1.000 [1.000, 1.000] |" in markdown(summary)
     with pytest.raises(DataError, match="has no question 'q1'"):
-        replace(task, beside={}).summarise(good.rows)
+        replace(task, other_rows={}).summarise(good.rows)
 
 
 def test_other_settings_want_another_folder(questions: Path, parts: Parts, tmp_path: Path) -> None:
@@ -99,10 +99,10 @@ def test_other_settings_want_another_folder(questions: Path, parts: Parts, tmp_p
 
 def test_what_is_no_run_cannot_be_compared_with(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="holds no run"):
-        rows_of(tmp_path / "nothing")
+        read_rows(tmp_path / "nothing")
     (tmp_path / "rows.jsonl").write_text("{broken")
     with pytest.raises(DataError, match="broken or of another kind"):
-        rows_of(tmp_path)
+        read_rows(tmp_path)
 
 
 @pytest.mark.model

@@ -11,7 +11,7 @@ from threading import Event
 
 import pytest
 
-from assistant.commands.experiment import Nothing
+from assistant.commands.experiment import EmptyRetriever
 from assistant.evaluation.guesses import Guesses
 from assistant.experiment.datasets import read_questions
 from assistant.protocols import Parts, silent
@@ -34,7 +34,7 @@ def test_replies_and_guesses_are_counted_apart(tmp_path: Path) -> None:
         {"id": f"q{n}", "question": "Which city is it?", "answers": [gold]} for n, gold in enumerate(["Rome", "Bern"])
     ]
     path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    parts = Parts(Settings(), Unsure(["It is Rome.", "It is Oslo."]), WORDS, Nothing())
+    parts = Parts(Settings(), Unsure(["It is Rome.", "It is Oslo."]), WORDS, EmptyRetriever())
     task = Guesses(path, {one.id: one for one in read_questions(path)}, "m", 0.3)
     run = task.open(tmp_path / "out")
     task.fill(run, parts, silent)

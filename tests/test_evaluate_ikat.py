@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from assistant.commands import evaluate
 from assistant.errors import DataError
-from assistant.evaluation.ikat import Labels, measure, of_turns, read_nuggets
+from assistant.evaluation.ikat import Labels, measure, qrels_by_turn, read_nuggets
 from assistant.ikat.topics import read_topics
 from tests.scripted import WordJudge
 from tests.test_ikat_topics import topics_of, write
@@ -33,7 +33,9 @@ ROWS = {
 def test_facts_passages_and_responses_are_measured_over_the_turns_that_have_labels(tmp_path: Path) -> None:
     topics = read_topics(write(tmp_path, topics_of(2023)))
     labels = Labels(
-        {"9-1_1": {"1": 1, "2": 0}}, of_turns({"2023_test/9-1_1": {"p1": 1}}), {"9-1_1": ["The DASH diet", "low salt"]}
+        {"9-1_1": {"1": 1, "2": 0}},
+        qrels_by_turn({"2023_test/9-1_1": {"p1": 1}}),
+        {"9-1_1": ["The DASH diet", "low salt"]},
     )
     found, rows = measure(topics, ROWS, labels, WordJudge(), seed=0)
     assert (found["turns"], found["topics, whole"]) == (2, 1)

@@ -12,9 +12,9 @@ import pytest
 
 from assistant.errors import DataError, SettingsError
 from assistant.evaluation import ranking
-from assistant.evaluation.answer_methods import Method, method
-from assistant.evaluation.answers import Experiment, Varied, claim, prepare
-from assistant.evaluation.few_shot import Demonstrator, draw
+from assistant.evaluation.answer_methods import Method, parse_method
+from assistant.evaluation.answers import Experiment, SettingGrid, claim, prepare
+from assistant.evaluation.few_shot import Demonstrator, draw_demonstrations
 from assistant.evaluation.scores import Setting
 from assistant.evaluation.searching import Finder, check_loops
 from assistant.experiment.datasets import Question
@@ -134,7 +134,7 @@ def test_a_thought_is_kept_apart_from_its_answer(files, parts: Parts, tmp_path: 
 def test_shots_are_questions_from_outside_the_sample(files, parts: Parts, tmp_path: Path) -> None:  # noqa: F811
     llm = Writer(lambda prompt: "A paragraph." if "Write the" in prompt else "Lima")
     parts = replace(parts, llm=llm, retriever=FixedRetriever(passages("France", "Peru")))
-    varied = Varied(k=(2,), shots=(0, 2)).settings
+    varied = SettingGrid(k=(2,), shots=(0, 2)).settings
     experiment = asked(files, "closed_book", "itrg_refresh/document", limit=2, settings=varied)
     summary, run, _ = ran(experiment, parts, tmp_path / "out")
     material = prepare(experiment)
@@ -162,10 +162,10 @@ def test_shots_are_questions_from_outside_the_sample(files, parts: Parts, tmp_pa
 
 def test_more_questions_keep_their_demonstrations() -> None:
     questions = [Question(str(n), f"{n}?", (str(n),) if n % 2 else ()) for n in range(20)]
-    few = draw(questions, questions[:0], 3, seed=5)
-    assert draw(questions, questions[:0], 1, seed=5) == few[:1]
+    few = draw_demonstrations(questions, questions[:0], 3, seed=5)
+    assert draw_demonstrations(questions, questions[:0], 1, seed=5) == few[:1]
     assert all(question.answers for question in few)
-    assert draw(questions, questions[:0], 3, seed=6) != few
+    assert draw_demonstrations(questions, questions[:0], 3, seed=6) != few
 
 
 def test_no_questions_left_for_demonstrations_is_told(files) -> None:  # noqa: F811
@@ -218,10 +218,10 @@ def test_a_document_for_a_question_too_long_for_the_model_counts_as_wrong(files,
 
 
 def test_names_that_do_not_exist_are_refused_before_anything_is_loaded(files) -> None:  # noqa: F811
-    assert method("itrg_refine/document", "question") == Method("document", "itrg_refine")
-    assert method("concat", "grg") == Method("concat", "grg")
-    assert method("ranked/concat@word+examples", "grg") == Method("concat", "ranked", "word", 0.0, examples=True)
-    assert method("concat@addresses:0.5", "grg") == Method("concat", "grg", "addresses", 0.5)
+    assert parse_method("itrg_refine/document", "question") == Method("document", "itrg_refine")
+    assert parse_method("concat", "grg") == Method("concat", "grg")
+    assert parse_method("ranked/concat@word+examples", "grg") == Method("concat", "ranked", "word", 0.0, examples=True)
+    assert parse_method("concat@addresses:0.5", "grg") == Method("concat", "grg", "addresses", 0.5)
     for wrong in ("concat@doubt", "concat+example", "concat@", "concat+"):
         with pytest.raises(SettingsError, match="can't be asked; write STRATEGY@WAY"):
             prepare(asked(files, wrong))

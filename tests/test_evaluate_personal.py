@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from assistant.commands import evaluate
-from assistant.commands.experiment import Nothing
+from assistant.commands.experiment import EmptyRetriever
 from assistant.errors import DataError
-from assistant.evaluation.personal import Pair, Personal, read_pairs
+from assistant.evaluation.personal import Pair, PersonalRewriting, read_pairs
 from assistant.experiment.runs import Run
 from assistant.protocols import Parts, silent
 from assistant.settings import FactSettings, Settings
@@ -27,8 +27,8 @@ def written(folder: Path, *rows: dict[str, object]) -> Path:
     return path
 
 
-def ran(path: Path, pairs: list[Pair], folder: Path, given: Parts) -> tuple[Personal, Run[str]]:
-    task = Personal(path, {pair.id: pair for pair in pairs}, "m")
+def ran(path: Path, pairs: list[Pair], folder: Path, given: Parts) -> tuple[PersonalRewriting, Run[str]]:
+    task = PersonalRewriting(path, {pair.id: pair for pair in pairs}, "m")
     run = task.open(folder)
     task.fill(run, given, silent)
     return task, run
@@ -37,7 +37,7 @@ def ran(path: Path, pairs: list[Pair], folder: Path, given: Parts) -> tuple[Pers
 def parts(*replies: str) -> Parts:
     # to an embedder that counts words no fact is near to these questions
     settings = Settings(facts=FactSettings(rewrite_threshold=-1))
-    return Parts(settings, ScriptedLLM(list(replies)), WORDS, Nothing())
+    return Parts(settings, ScriptedLLM(list(replies)), WORDS, EmptyRetriever())
 
 
 def test_a_rewrite_is_right_that_says_what_it_must_say(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_the_measures_are_ir_measures_own(file: Path) -> None:
-    turns, labels = ptkb.judged(ptkb.read_topics(file), None)
+    turns, labels = ptkb.labelled_turns(ptkb.read_topics(file), None)
     knobs = FactSettings(threshold=0.4, max_facts=5)
     summary, [row] = ptkb.measure(turns, labels, Compass(), knobs, seed=0)
     assert [fact["text"] for fact in row["facts"]] == ["10", "20", "60", "80"]
@@ -67,14 +67,14 @@ def test_the_baseline_is_the_mean_of_utterance_and_whole_history(tmp_path: Path)
         {"turn_id": 2, "utterance": "0", "response": "0", "ptkb_provenance": [1]},
     ]
     path.write_text(json.dumps([{"number": "7-1", "ptkb": facts, "turns": said}]))
-    turns, labels = ptkb.judged(ptkb.read_topics(path), None)
-    first, second = (ptkb.by_history(turn, Compass(), FactSettings(threshold=0.8)) for turn in turns)
+    turns, labels = ptkb.labelled_turns(ptkb.read_topics(path), None)
+    first, second = (ptkb.rank_by_history(turn, Compass(), FactSettings(threshold=0.8)) for turn in turns)
     # alone: 50 degrees away from 60, and 10; then the mean of the cosines to "0" and to "60 60"
     assert [(fact.id, fact.used) for fact in first] == [("2", True), ("1", False)]
     assert [fact.relevance for fact in first] == pytest.approx(np.cos(np.radians([10, 50])), abs=1e-5)
     means = [(np.cos(np.radians(at)) + np.cos(np.radians(60 - at))) / 2 for at in (10, 50)]
     assert {fact.id: fact.relevance for fact in second} == pytest.approx(dict(zip("12", means, strict=True)), abs=1e-5)
-    summary, rows = ptkb.measure(turns, labels, Compass(), FactSettings(threshold=0.8), seed=0, seen={"7-1_1"})
+    summary, rows = ptkb.measure(turns, labels, Compass(), FactSettings(threshold=0.8), seed=0, seen_ids={"7-1_1"})
     assert rows[0]["baseline"]["RR"] == 1
     for name in ("nDCG@3", "SetP", "SetR", "SetF"):
         ours, theirs = [row[name] for row in rows], [row["baseline"][name] for row in rows]
@@ -84,14 +84,14 @@ def test_the_baseline_is_the_mean_of_utterance_and_whole_history(tmp_path: Path)
 
 
 def test_nothing_is_told_apart_where_all_or_none_were_seen(file: Path) -> None:
-    turns, labels = ptkb.judged(ptkb.read_topics(file), None)
+    turns, labels = ptkb.labelled_turns(ptkb.read_topics(file), None)
     for seen in ((), {"7-1_1"}):
-        summary, _ = ptkb.measure(turns, labels, Compass(), FactSettings(), seed=0, seen=seen)
+        summary, _ = ptkb.measure(turns, labels, Compass(), FactSettings(), seed=0, seen_ids=seen)
         assert "unseen" not in summary
 
 
 def test_a_turn_that_uses_no_fact_counts_as_nothing_found(file: Path) -> None:
-    turns, labels = ptkb.judged(ptkb.read_topics(file), None)
+    turns, labels = ptkb.labelled_turns(ptkb.read_topics(file), None)
     summary, _ = ptkb.measure(turns, labels, Compass(), FactSettings(threshold=1), seed=0)
     assert summary["measures"]["SetF"]["value"] == 0
 
@@ -99,7 +99,7 @@ def test_a_turn_that_uses_no_fact_counts_as_nothing_found(file: Path) -> None:
 def test_qrels_take_the_place_of_the_topics_own_labels(file: Path, tmp_path: Path) -> None:
     qrels = tmp_path / "qrels.txt"
     qrels.write_text("7-1_2 0 4 1\n7-1_2 0 1 0\n")
-    [turn], labels = ptkb.judged(ptkb.read_topics(file), qrels)
+    [turn], labels = ptkb.labelled_turns(ptkb.read_topics(file), qrels)
     assert turn.id == "7-1_2"
     assert [one.reply for one in turn.history] == [""]
     assert labels == {"7-1_2": {"4": 1, "1": 0}}
@@ -142,7 +142,7 @@ def test_qrels_of_other_topics_are_refused(file: Path, tmp_path: Path, line: str
     qrels = tmp_path / "qrels.txt"
     qrels.write_text(line + "\n")
     with pytest.raises(DataError, match=says):
-        ptkb.judged(ptkb.read_topics(file), qrels)
+        ptkb.labelled_turns(ptkb.read_topics(file), qrels)
 
 
 @pytest.fixture

@@ -239,7 +239,7 @@ def test_calibration_is_fitted_on_the_other_half_and_saved_from_all(files, tmp_p
     assert better["calibration"] == "platt"
     assert better["ece"] < plain["ece"] / 4
     assert better["R@1"] == plain["R@1"]
-    curve = task.fitted(task.material.questions, run.rows, "platt")
+    curve = task.fit_calibration(task.material.questions, run.rows, "platt")
     assert curve.pairs == 20
     assert replace(task, calibration=curve).summarise(run.rows)["ece"] < plain["ece"] / 4
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from assistant.__main__ import app
 from assistant.commands import evaluate
 from assistant.errors import DataError, ModelError
-from assistant.evaluation.scenarios import Scenario, Scenarios, read_scenarios, stating, verdict
+from assistant.evaluation.scenarios import Scenario, Scenarios, find_problems, place_facts, read_scenarios
 from assistant.experiment.report import markdown
 from assistant.experiment.runs import Run
 from assistant.library.shelves import open_shelves, own_library
@@ -89,13 +89,13 @@ def turn(text: str, citations: tuple[Citation, ...] = ()) -> Turn:
 def test_what_is_expected_is_judged_by_the_citations(
     expect: str, reply: str, citations: tuple[Citation, ...], passes: bool
 ) -> None:
-    assert (verdict(scenario(expect=expect), turn(reply, citations)) == []) is passes
+    assert (find_problems(scenario(expect=expect), turn(reply, citations)) == []) is passes
 
 
 def test_patterns_are_searched_for_whatever_the_case_and_each_failure_is_told() -> None:
     one = scenario(expect="either", must=["lentil|bean", "iron"], must_not=[r"\bmilk\b"])
-    assert verdict(one, turn("LENTILS hold Iron, not buttermilk.")) == []
-    assert verdict(one, turn("Milk.")) == [
+    assert find_problems(one, turn("LENTILS hold Iron, not buttermilk.")) == []
+    assert find_problems(one, turn("Milk.")) == [
         "The reply lacks 'lentil|bean'.",
         "The reply lacks 'iron'.",
         r"The reply has '\bmilk\b'.",
@@ -104,20 +104,20 @@ def test_patterns_are_searched_for_whatever_the_case_and_each_failure_is_told() 
 
 def test_a_turn_that_failed_or_never_answered_does_not_pass() -> None:
     one = scenario(expect="either")
-    assert verdict(one, Turn("?", status="failed", error="No model.")) == ["The turn failed: No model."]
-    assert verdict(one, Turn("?", status="done")) == ["There is no reply."]
+    assert find_problems(one, Turn("?", status="failed", error="No model.")) == ["The turn failed: No model."]
+    assert find_problems(one, Turn("?", status="done")) == ["There is no reply."]
 
 
 def test_facts_may_be_stated_in_the_conversation_instead() -> None:
     one = scenario(facts=["I'm vegan.", "I run."], history=[["Hello", "Hello!"]])
-    assert stating(one, "stored") == one
-    said = stating(one, "in_message")
+    assert place_facts(one, "stored") == one
+    said = place_facts(one, "in_message")
     assert (said.facts, said.history, said.ask) == ((), one.history, "I'm vegan. I run. What holds iron?")
-    earlier = stating(one, "in_earlier_message")
+    earlier = place_facts(one, "in_earlier_message")
     assert (earlier.facts, earlier.history[1:], earlier.ask) == ((), one.history, one.ask)
     assert earlier.history[0] == ("I'm vegan. I run.", FIXED["acknowledged"])
     without = scenario()
-    assert stating(without, "in_message") == without
+    assert place_facts(without, "in_message") == without
 
 
 def test_whole_turns_are_run_and_judged_and_a_run_goes_on(parts: Parts, tmp_path: Path) -> None:

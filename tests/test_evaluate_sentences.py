@@ -9,7 +9,7 @@ import pytest
 
 from assistant.errors import DataError
 from assistant.evaluation.scenarios import Scenario
-from assistant.evaluation.sentences import own_passages, quoted, quoting, read_closely
+from assistant.evaluation.sentences import own_passage_rows, own_passage_summary, quote_rows, quote_summary
 from assistant.experiment.datasets import Question
 from assistant.types import Claim, Passage, Relevance, Verdict
 
@@ -44,7 +44,7 @@ def test_the_sentence_that_would_be_quoted_is_measured_with_all_that_tells_of_it
         Question("d", "What is nowhere?", ("Oslo",), ("gone",)),
     ]
     told: list[int] = []
-    rows = quoting(questions, {"lease": LEASE}, Shared(), Reads(), told.append)
+    rows = quote_rows(questions, {"lease": LEASE}, Shared(), Reads(), told.append)
     assert told == [1, 2, 3, 4]
     assert [(row["id"], row["right"], row["passage"]) for row in rows] == [
         ("a", True, 0.1),
@@ -53,7 +53,7 @@ def test_the_sentence_that_would_be_quoted_is_measured_with_all_that_tells_of_it
     ]
     assert rows[0]["relevance"] > rows[1]["relevance"]
     assert rows[0]["support"] == 0.8
-    found = quoted(rows, 0.8, seed=0)
+    found = quote_summary(rows, 0.8, seed=0)
     assert found["questions"] == 3
     assert found["the sentence has the answer, of questions that are answered"]["value"] == 0.5
     assert found["auc"]["as a turn decides"]["value"] == 1
@@ -62,11 +62,11 @@ def test_the_sentence_that_would_be_quoted_is_measured_with_all_that_tells_of_it
 
 
 def test_quoting_needs_questions_of_both_kinds() -> None:
-    rows = quoting(
+    rows = quote_rows(
         [Question("a", "Are dogs allowed?", ("Dogs",), ("lease",))], {"lease": LEASE}, Shared(), Reads(), print
     )
     with pytest.raises(DataError, match="and on others beside them"):
-        quoted(rows, 0.5, 0)
+        quote_summary(rows, 0.5, 0)
 
 
 def test_own_passages_are_read_as_a_whole_and_by_their_sentences() -> None:
@@ -76,15 +76,15 @@ def test_own_passages_are_read_as_a_whole_and_by_their_sentences() -> None:
         Scenario.model_validate({"id": "1", "kind": "document", "ask": "Dogs are welcome?", **asked}),
         Scenario.model_validate({"id": "2", "kind": "talk", "ask": "Hello", "expect": "uncited"}),
     ]
-    rows = own_passages(scenarios, {"q": "Which rivers flow north?"}, Shared())
+    rows = own_passage_rows(scenarios, {"q": "Which rivers flow north?"}, Shared())
     assert [(row["id"], row["expect"]) for row in rows] == [("1", "answer"), ("q", "unrelated")]
     assert rows[0]["closely"] == pytest.approx(2 / 3)
     assert rows[0]["whole"] < 0.3
     assert rows[1]["closely"] == rows[1]["whole"]
-    found = read_closely(rows, 0.1, 0.6, 0)
+    found = own_passage_summary(rows, 0.1, 0.6, 0)
     assert found["whole"]["answered from relevance.small_talk_threshold on"] == 0
     assert found["closely"]["answered from relevance.small_talk_threshold on"] == 1
     assert found["closely"]["auc, answered against unrelated"]["value"] == 1
     assert "auc, answered against those that look so" not in found["closely"]
     with pytest.raises(DataError, match="questions on other things"):
-        read_closely(rows[:1], 0.1, 0.6, 0)
+        own_passage_summary(rows[:1], 0.1, 0.6, 0)

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from assistant.__main__ import app
 from assistant.commands import evaluate
 from assistant.errors import DataError
-from assistant.evaluation.looked_at import known, remarked
+from assistant.evaluation.looked_at import looked_at_ids, with_looked_at_remark
 from assistant.evaluation.support import Pair, measure, read_pairs
 from tests.scripted import WORDS, ScriptedLLM
 from tests.test_evaluation_data import lines
@@ -25,11 +25,11 @@ def pairs(*labels: str) -> list[Pair]:
 
 
 def test_a_pair_is_not_taken_for_a_question_of_another_set_by_its_place() -> None:
-    of_scifact = next(id_ for id_ in known() if id_.isdigit())
+    of_scifact = next(id_ for id_ in looked_at_ids() if id_.isdigit())
     _, each = measure(pairs(*["supported"] * 1500), lambda some: [0.9] * len(some), 0.5, lambda n: None)
     assert of_scifact in {row["id"] for row in each}
-    assert remarked({}, (row["id"] for row in each)) == {}
-    assert "remarks" in remarked({}, [of_scifact])
+    assert with_looked_at_remark({}, (row["id"] for row in each)) == {}
+    assert "remarks" in with_looked_at_remark({}, [of_scifact])
 
 
 def test_both_formats_are_read(tmp_path: Path) -> None:

@@ -22,12 +22,12 @@ def test_a_corpus_is_checked_whole_and_the_wanted_passages_kept(tmp_path: Path) 
         file.write('{"id": "a", "title": "A", "contents": "first"}\n\n{"id": "b", "contents": "second"}\n')
     corpus = read_corpus(path, {"b", "z"})
     assert corpus.size == 2
-    assert {one: passage.text for one, passage in corpus.wanted.items()} == {"b": "second"}
+    assert {one: passage.text for one, passage in corpus.passages.items()} == {"b": "second"}
 
 
 def test_a_byte_order_mark_and_a_title_of_null_are_nothing(tmp_path: Path) -> None:
     path = lines(tmp_path / "c.jsonl", '\ufeff{"id": "a", "title": null, "contents": "first"}')
-    assert read_corpus(path, {"a"}).wanted["a"].title == ""
+    assert read_corpus(path, {"a"}).passages["a"].title == ""
 
 
 @pytest.mark.parametrize(

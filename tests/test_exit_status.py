@@ -27,7 +27,7 @@ SECONDS = 280.0
 # A server is no process of ours, and ends with nothing. Where it makes no difference which library runs the model, one
 # engine that has a process of its own stands for all of those.
 ENGINES = [name for name in variants.names("backends") if name != "server"]
-APART = [name for name in ENGINES if backends.named(name).APART]
+APART = [name for name in ENGINES if backends.named(name).OWN_PROCESS]
 EITHER = pytest.mark.parametrize("engine", [APART[0], *(name for name in ENGINES if name not in APART)])
 SETTINGS = (
     '[llm]\nmodel = "smollm2-135m"\ncontext = 1024\n[relevance]\nestimator = "none"\n[turn]\naddresses_threshold = 0\n'

@@ -12,7 +12,7 @@ import pytest
 
 from assistant.errors import LibraryError
 from assistant.library import addresses
-from assistant.library.addresses import fetched, is_public
+from assistant.library.addresses import fetch_file, is_public
 from assistant.library.readers import read
 
 ARTICLE = " ".join(f"Sentence {n} says, at some length, how the machine is cleaned with water." for n in range(12))
@@ -98,11 +98,11 @@ def test_this_computer_is_refused_by_every_name_of_it(site):
     port = site.rpartition(":")[2]
     for host in ("127.0.0.1", "localhost", "[::1]", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]"):
         with pytest.raises(LibraryError, match=r"private network|not found|no web address"):
-            fetched(f"http://{host}:{port}/page")
+            fetch_file(f"http://{host}:{port}/page")
 
 
 def test_a_page_is_fetched_and_read_without_its_menus(site, tmp_path):
-    page = fetched(f"{site}/moved#part", here)
+    page = fetch_file(f"{site}/moved#part", here)
     assert page.address == f"{site}/page"
     (tmp_path / page.file).write_bytes(page.content)
     blocks = read(tmp_path / page.file)
@@ -113,7 +113,7 @@ def test_a_page_is_fetched_and_read_without_its_menus(site, tmp_path):
 
 @pytest.mark.parametrize("path", ["/cyrillic", "/wrong", "/unknown"])
 def test_the_encoding_that_a_server_tells_counts_where_it_can_be_right(site, tmp_path, path):
-    page = fetched(site + path, here)
+    page = fetch_file(site + path, here)
     (tmp_path / page.file).write_bytes(page.content)
     assert [block.text for block in read(tmp_path / page.file)] == ["Овсянка полезна."]
 
@@ -125,11 +125,11 @@ def test_a_page_without_an_article_is_read_as_it_is(tmp_path):
 
 def test_every_address_of_a_name_and_every_redirect_is_looked_at(site, monkeypatch):
     with pytest.raises(LibraryError, match=r"10\.0\.0\.1 stands in a private network"):
-        fetched(f"{site}/inside", here)
+        fetch_file(f"{site}/inside", here)
     two = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, 80)) for host in ("93.184.215.14", "127.0.0.1")]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_args, **_how: two)
     with pytest.raises(LibraryError, match="private network"):
-        fetched("http://two.example/page")
+        fetch_file("http://two.example/page")
 
 
 def test_a_name_is_resolved_once_and_that_address_is_asked(site, monkeypatch):
@@ -141,7 +141,7 @@ def test_a_name_is_resolved_once_and_that_address_is_asked(site, monkeypatch):
         return resolve("127.0.0.1", *args, **how)  # type: ignore[arg-type]
 
     monkeypatch.setattr(socket, "getaddrinfo", resolved)
-    assert fetched(site.replace("127.0.0.1", "name.example") + "/text", here).content == b"Oats are a cereal."
+    assert fetch_file(site.replace("127.0.0.1", "name.example") + "/text", here).content == b"Oats are a cereal."
     assert asked.count("name.example") == 1
 
 
@@ -159,7 +159,7 @@ def test_a_name_is_resolved_once_and_that_address_is_asked(site, monkeypatch):
 def test_what_cant_be_added_is_told(site, path, told, monkeypatch):
     monkeypatch.setattr(addresses, "BYTES_MOST", 1000)
     with pytest.raises(LibraryError, match=told):
-        fetched(site + path, here)
+        fetch_file(site + path, here)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_what_cant_be_added_is_told(site, path, told, monkeypatch):
 )
 def test_what_is_no_address_is_refused(address):
     with pytest.raises(LibraryError):
-        fetched(address)
+        fetch_file(address)
 
 
 def test_a_server_that_is_not_there_is_told():
@@ -175,4 +175,4 @@ def test_a_server_that_is_not_there_is_told():
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     with pytest.raises(LibraryError, match="can't be reached"):
-        fetched(f"http://127.0.0.1:{port}/", here)
+        fetch_file(f"http://127.0.0.1:{port}/", here)

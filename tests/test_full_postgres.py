@@ -14,7 +14,7 @@ import pytest
 from assistant.errors import StoreError
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
-from assistant.store.users import ME
+from assistant.store.users import DEFAULT_USER
 from assistant.types import Answer, Turn
 from benchmarks.clicks import Stores
 from benchmarks.light import light_settings, served
@@ -129,7 +129,7 @@ def test_a_page_tells_it_and_goes_on_once_there_is_room(disk: Disk, tmp_path: Pa
         visitor.send("composer", "ask", utterance="How rich is rice, p0x2?")
         visitor.send("facts", "store", text="I like rice.")
         visitor.close()
-    seen = Stores(settings, ME).seen()
+    seen = Stores(settings, DEFAULT_USER).snapshot()
     assert seen.facts == {"I like room.", *map(fact, range(taken)), "I like rice."}
     done = {mark for mark, replies in seen.turns.items() if replies[0].turn.status == "done"}
     assert {f"p{n}x1" for n in range(asked)} | {"p0x2"} <= done

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from assistant.commands.evaluate import app
 from assistant.errors import DataError
-from assistant.evaluation.groundedness import Groundedness, Label, agreement, is_meta_talk, to_read
+from assistant.evaluation.groundedness import Groundedness, Label, agreement, is_meta_talk, sentences_to_label
 from assistant.experiment.datasets import read_questions
 from assistant.experiment.runs import Run
 from assistant.protocols import Parts, silent
@@ -130,7 +130,7 @@ def test_agreement_with_a_reading(questions: Path, parts: Parts, tmp_path: Path)
     plan = plan_of(questions)
     answer = "Lentils hold iron. Milk holds calcium."
     run = run_of(plan, tmp_path / "out", parts, [answer], [YES, YES])
-    asked = to_read(run.rows.values())
+    asked = sentences_to_label(run.rows.values())
     assert {row["id"] for row in asked} == {"q1/0", "q1/1"}
     assert "asked" not in asked[0]
     assert [one["id"] for one in asked[0]["passages"]] == ["p1", "p2"]

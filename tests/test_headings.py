@@ -6,7 +6,7 @@ import docx
 import pytest
 from pypdf import PdfReader, PdfWriter
 
-from assistant.library.index import READING, add_documents
+from assistant.library.index import READING_VERSION, add_documents
 from assistant.library.passages import passages_of
 from assistant.library.readers import read
 from assistant.library.readers.shared.text import TITLE_CHARS
@@ -16,7 +16,7 @@ from assistant.retrieve.bm25 import read_manifest
 from assistant.retrieve.encoder_pieces import pieces_of
 from assistant.settings import Settings
 from assistant.types import Passage
-from assistant.web.cited import copies
+from assistant.web.cited import citation_texts
 from tests.test_readers import make_pdf
 
 MARKDOWN = """# Espresso machine
@@ -193,8 +193,10 @@ def test_a_passage_is_found_by_its_heading_and_doesnt_say_it(indexed):
         "Use citric acid.",
     )
     assert pieces_of(passage, 100) == ["Espresso machine - Care > Descaling\nUse citric acid."]
-    assert "Care > Descaling" in copies(passage, "Use citric acid.")["BibTeX"]
-    assert copies(passage, "Use citric acid.")["text"].startswith("“Use citric acid.” — Espresso machine, Care > Desc")
+    assert "Care > Descaling" in citation_texts(passage, "Use citric acid.")["BibTeX"]
+    assert citation_texts(passage, "Use citric acid.")["text"].startswith(
+        "“Use citric acid.” — Espresso machine, Care > Desc"
+    )
 
 
 @pytest.mark.lucene
@@ -204,7 +206,7 @@ def test_an_index_of_before_is_searched_and_its_documents_are_read_anew(indexed,
     folder = indexed.libraries_dir / library
     manifest = read_manifest(folder)
     [(key, entry)] = manifest["documents"].items()
-    assert entry["reading"] == READING
+    assert entry["reading"] == READING_VERSION
     with writing(folder) as writer:
         writer.clear()
         writer.add(key, [Passage("p", "Espresso machine", "Use citric acid.", source="old.md")])

@@ -21,7 +21,7 @@ import pytest
 from assistant.commands.logs import JsonLines
 from assistant.errors import EndingError, ModelError
 from assistant.protocols import Parts
-from assistant.runs import LOOK, Runs
+from assistant.runs import SWEEP_SECONDS, Runs
 from assistant.settings import LLMSettings, Settings, WebSettings
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
@@ -29,7 +29,7 @@ from assistant.store.shared import OUTDATED
 from assistant.store.tokens import AccessTokens
 from assistant.store.users import Logins, hash_password
 from assistant.types import Answer, Choices, Completion, Message, Options, Passage, Tokens, Turn
-from assistant.web.health import figures
+from assistant.web.health import metrics_route
 from assistant.web.metrics import Metrics
 from assistant.web.server import Server, serve
 from benchmarks.light import light_settings, served
@@ -109,7 +109,7 @@ def test_who_reads_the_figures(token: str, shown: str, logins: bool, client: str
     known = Logins(
         connect(f"sqlite:///{tmp_path / 'users.sqlite3'}"), {"ann": hash_password("oats ann tea")} if logins else {}
     )
-    app = Starlette(routes=[figures(Metrics(), WebSettings(metrics_token=token), known)])
+    app = Starlette(routes=[metrics_route(Metrics(), WebSettings(metrics_token=token), known)])
     with TestClient(app, client=(client, 5000)) as asking:
         assert asking.get("/metrics", headers={"Authorization": shown} if shown else {}).status_code == status
 
@@ -259,7 +259,7 @@ def test_a_page_whose_database_a_newer_version_has_changed_answers_no_more_and_l
             body = {"model": "sequitur", "messages": [{"role": "user", "content": "And beans?"}]}
             told = httpx.post(f"{url}/v1/chat/completions", json=body, headers={"Authorization": f"Bearer {token}"})
             assert (told.status_code, told.json()["error"]["message"]) == (503, OUTDATED)
-            until(lambda: httpx.get(f"{url}/readyz").text == "outdated", 3 * LOOK)
+            until(lambda: httpx.get(f"{url}/readyz").text == "outdated", 3 * SWEEP_SECONDS)
             assert [httpx.get(url + path).status_code for path in ("/readyz", "/healthz")] == [503, 200]
             asked.result()
     [talk] = store.list("me")

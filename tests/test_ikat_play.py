@@ -14,8 +14,16 @@ import pytest
 from assistant import turn as flow
 from assistant.errors import DataError, LibraryError
 from assistant.ikat import play as playing
-from assistant.ikat.play import Plan, open_run, play, ranking, row_of, searching, turn_of
-from assistant.ikat.runs import MOST_WORDS, Label, columns, response, within, words, write_run
+from assistant.ikat.play import Plan, open_run, play, ranking, row_of, turn_of, without_small_talk
+from assistant.ikat.runs import (
+    MAX_RESPONSE_WORDS,
+    RunLabel,
+    submitted_response,
+    trec_lines,
+    truncated,
+    word_count,
+    write_run,
+)
 from assistant.ikat.topics import Topics, read_topics
 from assistant.ikat.validate import validate
 from assistant.protocols import Parts, silent
@@ -90,7 +98,7 @@ def test_no_turn_passes_for_small_talk(parts: Parts, tmp_path: Path) -> None:
     )
     *_, chatted = flow.run(turn, eager, Event())
     assert chatted.intent != "question"
-    *_, played = flow.run(turn, searching(eager), Event())
+    *_, played = flow.run(turn, without_small_talk(eager), Event())
     assert played.intent == "question"
     assert played.passages
 
@@ -172,7 +180,7 @@ def test_what_the_answer_was_made_from_leads_the_ranking(parts: Parts) -> None:
 @pytest.mark.parametrize("year", [2023, 2024, 2025])
 def test_what_is_written_passes_the_tracks_rules(played, tmp_path: Path, year: int) -> None:
     topics, rows = played(year)
-    run, trec = write_run(topics, rows, Label("grg1"), tmp_path)
+    run, trec = write_run(topics, rows, RunLabel("grg1"), tmp_path)
     assert [str(one) for one in validate(run, topics)] == []
     assert [str(one) for one in validate(trec, topics)] == []
     first, *_, last = trec.read_text().splitlines()
@@ -183,7 +191,7 @@ def test_what_is_written_passes_the_tracks_rules(played, tmp_path: Path, year: i
 
 def test_each_year_has_its_own_form(played, tmp_path: Path) -> None:
     topics, rows = played(2023)
-    run = json.loads(write_run(topics, rows, Label("grg1"), tmp_path)[0].read_text())
+    run = json.loads(write_run(topics, rows, RunLabel("grg1"), tmp_path)[0].read_text())
     [first] = run["turns"][0]["responses"]
     assert (run["run_name"], run["run_type"], "eval_response" in run) == ("grg1", "automatic", False)
     assert first["text"] == DASH
@@ -210,7 +218,7 @@ def test_2024_lists_numbers_and_2025_texts(parts: Parts, tmp_path: Path) -> None
     for year, turn in ((2024, "0_1"), (2025, "9-1_1")):
         topics = read_topics(write(tmp_path, topics_of(year)))
         rows = {one: {**row, "id": one} for one in topics.turns}
-        text = write_run(topics, rows, Label("r", team="us", reply="digests"), tmp_path)[0].read_text()
+        text = write_run(topics, rows, RunLabel("r", team="us", reply="digests"), tmp_path)[0].read_text()
         if year == 2024:
             run = json.loads(text)
             [reply] = run["turns"][0]["responses"]
@@ -231,23 +239,23 @@ def test_a_run_with_turns_left_is_not_written(played, tmp_path: Path) -> None:
     topics, rows = played(2023)
     del rows["9-1_2"]
     with pytest.raises(DataError, match=r"1 turns of topics.json were not played yet, first '9-1_2'"):
-        write_run(topics, rows, Label("r"), tmp_path)
+        write_run(topics, rows, RunLabel("r"), tmp_path)
 
 
 @pytest.mark.parametrize("name", ["", "my run", " run"])
 def test_a_name_must_fit_into_a_column(name: str) -> None:
     with pytest.raises(DataError, match="can't name a run"):
-        Label(name)
+        RunLabel(name)
 
 
 @pytest.mark.parametrize("name", ["run", "rows", "Run", "a/b", "../grg1", "a\\b"])
 def test_a_name_must_leave_the_runs_own_files_alone(name: str) -> None:
     with pytest.raises(DataError, match=r"choose another name|leave out the slash"):
-        Label(name)
+        RunLabel(name)
 
 
 def test_a_team_must_be_one_word_where_the_run_holds_it() -> None:
-    label = Label("grg1", team="our team")
+    label = RunLabel("grg1", team="our team")
     label.check(2023)
     label.check(2024)
     with pytest.raises(DataError, match="'our team' can't name the team of a run of 2025; use one word for --team"):
@@ -256,16 +264,16 @@ def test_a_team_must_be_one_word_where_the_run_holds_it() -> None:
 
 def test_responses_are_cut_at_a_sentence_to_the_words_that_are_read() -> None:
     long = " ".join(f"Sentence {n} has six words." for n in range(100))
-    cut = response({"response": long, "digests": ""}, "digests")
-    assert words(cut) <= MOST_WORDS < words(cut) + 6
+    cut = submitted_response({"response": long, "digests": ""}, "digests")
+    assert word_count(cut) <= MAX_RESPONSE_WORDS < word_count(cut) + 6
     assert cut.endswith("words.")
-    assert within("one two three four", 3) == "one two three"
-    assert within("Short.", 3) == "Short."
-    assert words(within("word " * 120 + "… " * 50 + "end.", MOST_WORDS)) == MOST_WORDS
+    assert truncated("one two three four", 3) == "one two three"
+    assert truncated("Short.", 3) == "Short."
+    assert word_count(truncated("word " * 120 + "… " * 50 + "end.", MAX_RESPONSE_WORDS)) == MAX_RESPONSE_WORDS
 
 
 def test_scores_fall_all_the_way_down() -> None:
-    lines = columns({"id": "1_1", "ranking": [f"p{n}" for n in range(playing.DEEPEST)]}, "r").splitlines()
+    lines = trec_lines({"id": "1_1", "ranking": [f"p{n}" for n in range(playing.MAX_DEPTH)]}, "r").splitlines()
     scores = [float(line.split()[4]) for line in lines]
-    assert len(set(scores)) == playing.DEEPEST
+    assert len(set(scores)) == playing.MAX_DEPTH
     assert scores == sorted(scores, reverse=True)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from assistant.errors import DataError
-from assistant.ikat.runs import Label, write_run
+from assistant.ikat.runs import RunLabel, write_run
 from assistant.ikat.topics import Topics, read_topics
 from assistant.ikat.validate import Problem, validate
 from tests.test_ikat_topics import topics_of, write
@@ -32,7 +32,7 @@ def run_of(year: int, folder: Path) -> tuple[Topics, Path, Path]:
         }
         for turn, (topic, _) in topics.turns.items()
     }
-    return topics, *write_run(topics, rows, Label("good"), folder)
+    return topics, *write_run(topics, rows, RunLabel("good"), folder)
 
 
 def problems(year: int, folder: Path, change: Callable[[Any], Any]) -> list[Problem]:

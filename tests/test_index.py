@@ -23,7 +23,7 @@ from assistant.protocols import silent
 from assistant.retrieve import jvm
 from assistant.retrieve.bm25 import read_manifest, reading
 from assistant.retrieve.fusion import fuse
-from assistant.retrieve.own_documents import WithOwn
+from assistant.retrieve.own_documents import WithOwnDocuments
 from assistant.settings import Settings
 from assistant.text.chunks import Block
 from assistant.types import Passage
@@ -268,7 +268,7 @@ def test_own_records_hide_none_of_a_librarys_that_have_the_same_ids(settings, tm
 def test_own_records_indexed_without_the_documents_id_stay_until_they_change(settings, tmp_path, monkeypatch):
     own, file = own_library("ann"), jsonl(tmp_path / "mine.jsonl", ("1", "apples"))
     with monkeypatch.context() as before:
-        before.setattr(index, "OWN", "none's-")
+        before.setattr(index, "OWN_PREFIX", "none's-")
         add_documents(own, [file], settings, uploaded=True)
     assert told(add_documents(own, [file], settings, uploaded=True)) == {"mine.jsonl": ("unchanged", 1)}
     assert held(own, settings)["1"].text == "apples"
@@ -330,12 +330,12 @@ def test_the_nearest_own_passages_are_found_however_many_others_share_the_word(s
     (tmp_path / "lamp.txt").write_text("The lamp takes two batteries.")
     add_documents(own_library("ann"), [tmp_path / "stew.txt", tmp_path / "lamp.txt"], settings, uploaded=True)
     searched, own = open_shelves("docs", "ann", settings), open_library(own_library("ann"), settings)
-    assert "stew.txt" not in [one.source for one in WithOwn(searched, own).search("salt", 5)]
-    found = WithOwn(searched, own, own).search("salt", 5)
+    assert "stew.txt" not in [one.source for one in WithOwnDocuments(searched, own).search("salt", 5)]
+    found = WithOwnDocuments(searched, own, own).search("salt", 5)
     assert [(one.source, one.own) for one in found][1] == ("stew.txt", True)
     assert len(found) == len({one.id for one in found}) == 5
     assert [one.own for one in found] == [False, True, False, False, False]
-    assert WithOwn(searched, own, own).search("stew salt", 5)[0].source == "stew.txt"
+    assert WithOwnDocuments(searched, own, own).search("stew salt", 5)[0].source == "stew.txt"
 
 
 def test_nobody_sees_anothers_own_library(settings, tmp_path):
@@ -465,7 +465,7 @@ def test_a_disk_that_takes_no_more_leaves_the_old_library(settings, folder, tmp_
 
 def test_a_full_disk_is_called_that(tmp_path, monkeypatch):
     def full(*_: object) -> None:
-        raise jvm.failure()("JVM exception occurred: No space left on device", "java.io.IOException")
+        raise jvm.java_exception()("JVM exception occurred: No space left on device", "java.io.IOException")
 
     with writing(tmp_path) as writer, monkeypatch.context() as broken:
         broken.setattr(jvm, "call", full)
@@ -475,7 +475,7 @@ def test_a_full_disk_is_called_that(tmp_path, monkeypatch):
 
 def test_what_java_says_is_for_the_log(tmp_path, monkeypatch, caplog):
     def broken(*_: object) -> None:
-        raise jvm.failure()("JVM exception occurred: Background merge hit exception", "java.io.IOException")
+        raise jvm.java_exception()("JVM exception occurred: Background merge hit exception", "java.io.IOException")
 
     with writing(tmp_path) as writer, monkeypatch.context() as patched:
         patched.setattr(jvm, "call", broken)

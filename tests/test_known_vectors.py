@@ -13,7 +13,7 @@ from assistant.errors import DataError
 from assistant.library.starter import shelf_entries
 from assistant.protocols import silent
 from assistant.retrieve.encoded import key_of
-from assistant.retrieve.known_vectors import SHIPPED, KnownEncoder, with_known, write
+from assistant.retrieve.known_vectors import SHIPPED, KnownEncoder, with_known_vectors, write
 
 
 class Counting:
@@ -55,7 +55,7 @@ def test_without_the_file_or_with_a_damaged_one_all_is_encoded(tmp_path: Path, c
 
 def test_an_encoder_of_another_name_knows_nothing() -> None:
     encoder = Counting()
-    assert with_known(encoder) is encoder
+    assert with_known_vectors(encoder) is encoder
 
 
 def test_a_file_that_cant_be_written_is_told(tmp_path: Path) -> None:

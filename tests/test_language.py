@@ -51,13 +51,17 @@ def test_languages_are_told_apart(text: str, code: str) -> None:
 def test_a_foreign_message_is_put_into_english(parts: Parts) -> None:
     llm = ScriptedLLM(["How much is the rent?"])
     turn = through(language.message, Turn(RENT), with_llm(parts, llm, LEASE))
-    assert (turn.english, turn.said, turn.utterance) == ("How much is the rent?", "How much is the rent?", RENT)
+    assert (turn.english, turn.utterance_in_english, turn.utterance) == (
+        "How much is the rent?",
+        "How much is the rent?",
+        RENT,
+    )
     assert llm.prompts[0][-1].content == RENT
 
 
 @pytest.mark.parametrize("said", ["How much is the rent?", "Le " + "loyer, " * 200])
 def test_english_and_long_texts_are_left_alone(parts: Parts, said: str) -> None:
-    assert through(language.message, Turn(said), with_llm(parts, ScriptedLLM(), LEASE)).said == said
+    assert through(language.message, Turn(said), with_llm(parts, ScriptedLLM(), LEASE)).utterance_in_english == said
 
 
 def test_what_the_library_holds_in_that_language_is_not_translated(parts: Parts) -> None:
@@ -65,7 +69,10 @@ def test_what_the_library_holds_in_that_language_is_not_translated(parts: Parts)
 
 
 def test_a_translation_that_found_no_end_is_not_used(parts: Parts) -> None:
-    assert through(language.message, Turn(RENT), with_llm(parts, OutOfRoom(["How much is"]), LEASE)).said == RENT
+    assert (
+        through(language.message, Turn(RENT), with_llm(parts, OutOfRoom(["How much is"]), LEASE)).utterance_in_english
+        == RENT
+    )
 
 
 def known(*texts: str) -> tuple[Fact, ...]:

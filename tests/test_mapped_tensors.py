@@ -69,7 +69,7 @@ def test_memory_that_is_let_go_of_is_free_and_the_values_stay(tmp_path: Path) ->
     found = MappedTensors(file)
     assert found["matrix"].sum() == 1 << 20
     assert in_memory(file) > 4000
-    found.let_go()
+    found.drop_pages()
     assert in_memory(file) == 0
     assert found["matrix"].sum() == 1 << 20
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from markdown_it import MarkdownIt
 
-from assistant.store.export import document, quoted
+from assistant.store.export import document, block_quote
 from assistant.types import Answer, Turn
 
 
@@ -20,6 +20,6 @@ def test_the_lines_of_a_message_stay_lines() -> None:
 
 
 def test_line_breaks_of_a_reply_are_kept() -> None:
-    assert shown(quoted("One  \nTwo\n\n```\na = 1\n\n```")) == (
+    assert shown(block_quote("One  \nTwo\n\n```\na = 1\n\n```")) == (
         "<blockquote>\n<p>One<br />\nTwo</p>\n<pre><code>a = 1\n\n</code></pre>\n</blockquote>\n"
     )

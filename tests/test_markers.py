@@ -2,7 +2,7 @@
 
 import pytest
 
-from assistant.text.markers import read
+from assistant.text.markers import extract_markers
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from assistant.text.markers import read
     ],
 )
 def test_markers_are_read_however_they_are_written(written: str, numbers: list[tuple[int, ...]]) -> None:
-    marked = read(written)
+    marked = extract_markers(written)
     assert marked.text == "Eat oats."
     assert [listed for _, listed in marked.hints] == numbers
 
@@ -29,16 +29,16 @@ def test_markers_are_read_however_they_are_written(written: str, numbers: list[t
     "text", ["Use `a[1]` or\n```\nb[2]\n```", "A probability lies in [0, 1].", "It is x[0].", "Use x[1]."]
 )
 def test_other_brackets_are_left_alone(text: str) -> None:
-    assert read(text).text == text
+    assert extract_markers(text).text == text
 
 
 def test_an_interval_is_no_marker_where_there_are_fewer_passages() -> None:
     text = "Lentils cook in [10, 20] minutes [2]."
-    assert read(text, most=3).text == "Lentils cook in [10, 20] minutes."
-    assert read("Vitamin a [1], food[1].").text == "Vitamin a, food."
+    assert extract_markers(text, max_number=3).text == "Lentils cook in [10, 20] minutes."
+    assert extract_markers("Vitamin a [1], food[1].").text == "Vitamin a, food."
 
 
 def test_a_number_in_a_block_between_tildes_is_left_alone() -> None:
     text = "So:\n\n~~~\nprint(a, [1])\n~~~\n"
-    assert read(text).text == text
-    assert read(text).hints == ()
+    assert extract_markers(text).text == text
+    assert extract_markers(text).hints == ()

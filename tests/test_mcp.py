@@ -13,7 +13,7 @@ import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp.types import CallToolResult, TextContent
 
-from assistant.api.answers import PLACE, Answers
+from assistant.api.answers import API_CONVERSATION, Answers
 from assistant.api.mcp import server
 from assistant.types import Choices
 from assistant.web.page import House
@@ -113,12 +113,12 @@ def test_a_client_that_gives_up_stops_the_answer(given: Given) -> None:
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(client.call_tool("ask", {"question": "What is a good diet?"}), 1)
             for _ in range(200):
-                if not given.house.runs.busy("ann", PLACE):
+                if not given.house.runs.busy("ann", API_CONVERSATION):
                     return
                 await asyncio.sleep(0.05)
 
     ran(work)
-    assert not given.house.runs.busy("ann", PLACE)
+    assert not given.house.runs.busy("ann", API_CONVERSATION)
 
 
 def test_what_is_asked_straight_after_giving_up_is_answered(given: Given) -> None:

@@ -27,7 +27,7 @@ from assistant.errors import StoreError
 from assistant.store import conversations, sessions, shared, tokens, usage, users
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
-from assistant.store.migrate import VERSION, alone
+from assistant.store.migrate import VERSION, exclusive_transaction
 from assistant.store.tokens import AccessTokens
 from assistant.store.users import Logins
 from ptkb import store as facts
@@ -178,7 +178,7 @@ def test_of_two_programs_that_begin_at_once_one_waits_for_the_other(
 ) -> None:
     url = made(schema) if schema else empty
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "cwd": ROOT, "text": True}
-    with alone(raw(url)):  # until both have found the database old
+    with exclusive_transaction(raw(url)):  # until both have found the database old
         both = [subprocess.Popen([sys.executable, "-c", BEGINNING, url, user], **pipes) for user in ("cy", "dan")]
         assert [one.stdout and one.stdout.readline() for one in both] == ["here\n"] * 2
         sleep(1)

@@ -259,7 +259,7 @@ def test_users_of_a_vllm_have_salts_of_their_own_which_are_not_their_names(tmp_p
 def test_a_server_that_is_down_at_the_start_is_met_with_the_next_turn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server, "AGAIN", 0.0)
+    monkeypatch.setattr(server, "RETRY_SECONDS", 0.0)
     with StandIn({}) as there:
         models = Models(settings_in(tmp_path, backend="server", server=there.address))
         models.open(models.known.at_start(), silent)
@@ -300,7 +300,7 @@ class TestAServerThatSaysNothing:
         def listed(request: Request) -> Reply:
             return usual["/v1/models"](request) if says.wait(30) else Reply({}, 500)
 
-        monkeypatch.setattr(server, "AGAIN", 0.0)
+        monkeypatch.setattr(server, "RETRY_SECONDS", 0.0)
         usual = lm_studio(lambda _: "Oat drink.")
         with StandIn({}) as there:
             models = Models(settings_in(tmp_path, backend="server", server=there.address))
@@ -343,9 +343,9 @@ def test_all_who_waited_for_a_server_hear_that_it_failed(tmp_path: Path, monkeyp
         models = Models(settings_in(tmp_path, backend="server", server=there.address))
         models.open(models.known.at_start(), silent)
         there.answers["/v1/models"] = refuses
-        monkeypatch.setattr(server, "AGAIN", 0.0)
+        monkeypatch.setattr(server, "RETRY_SECONDS", 0.0)
         until(lambda: not models.loaded(0))  # on a slow machine one that began before may fail only now
-        monkeypatch.setattr(server, "AGAIN", 60.0)
+        monkeypatch.setattr(server, "RETRY_SECONDS", 60.0)
         says.set()
         until(lambda: models.loaded(0))
         for user in ("ann", "bob"):
@@ -473,7 +473,7 @@ def test_the_best_is_offered_once_the_speed_is_known_where_the_hub_can_be_reache
     models.take_up(models.known.find("small"), Small())
     assert models.offer is None
     speed = speed_test.MeasuredSpeed(
-        "small", "llama.cpp", speed_test.place_of("llama.cpp", settings.llm), 300_000, 200.0, 20.0
+        "small", "llama.cpp", speed_test.processor_of("llama.cpp", settings.llm), 300_000, 200.0, 20.0
     )
     (tmp_path / "speeds.json").write_text(json.dumps([asdict(speed)]))
     before = models.mark

@@ -13,12 +13,12 @@ import pytest
 pytest.importorskip("opensearchpy", reason="needs the extra: pip install -r requirements-opensearch.txt")
 
 from assistant.errors import LibraryError, SettingsError
-from assistant.library.making import MadeShelves
+from assistant.library.making import IndexedShelves
 from assistant.library.remote import RemoteShelves, mark_of
 from assistant.library.shelves import library_folder, own_library, remove_library
 from assistant.library.writer import writing
 from assistant.protocols import Progress, Retriever, silent
-from assistant.retrieve.opensearch import Cluster, Index, Meaning, Words
+from assistant.retrieve.opensearch import Cluster, Index, VectorRetriever, WordRetriever
 from assistant.settings import OpenSearchSettings, RetrieveSettings, Settings, load
 from assistant.types import Choices, Passage
 from tests.opensearch import StandIn
@@ -58,8 +58,8 @@ class TestBringing:
         brought(index, [replace(PASSAGES[0], text="Oat milk is sweet."), PASSAGES[1]], "two")
         assert sorted(there.sent) == ["delete", "index"]
         assert cluster.marks([index]) == {"sequitur.kitchen": "two"}
-        assert [one.text for one in Words(cluster, [index]).search("sweet", 5)] == ["Oat milk is sweet."]
-        assert Words(cluster, [index]).search("calcium", 5) == []
+        assert [one.text for one in WordRetriever(cluster, [index]).search("sweet", 5)] == ["Oat milk is sweet."]
+        assert WordRetriever(cluster, [index]).search("calcium", 5) == []
 
     def test_it_goes_on_where_it_was_broken_off(self, cluster: Cluster, there: StandIn) -> None:
         def breaking() -> Iterator[Passage]:
@@ -94,7 +94,7 @@ class TestBringing:
         passage = Passage("care-1", "Manual", "Rinse the tank.", source="m.pdf", page=3, heading="Care > Cleaning")
         index = brought(cluster.index("manual"), [passage])
         vectors = brought(cluster.index("manual", WORDS), [passage])
-        found = [*Words(cluster, [index]).search("cleaning", 1), *Meaning(cluster, [vectors], WORDS).search("tank", 1)]
+        found = [*WordRetriever(cluster, [index]).search("cleaning", 1), *VectorRetriever(cluster, [vectors], WORDS).search("tank", 1)]
         assert [replace(one, score=0.0) for one in found] == [passage, passage]
 
     def test_vectors_are_of_one_encoder_and_stand_apart(self, cluster: Cluster, there: StandIn) -> None:
@@ -102,13 +102,13 @@ class TestBringing:
         assert index.name.startswith("sequitur.kitchen.")
         vector = there.indexes[index.name]["mappings"]["properties"]["pieces"]["properties"]["vector"]
         assert (vector["type"], vector["dimension"]) == ("knn_vector", WORDS.encode(["?"]).shape[1])
-        best = Meaning(cluster, [index], WORDS).search("Milk\nMilk is a source of calcium. Milk holds lactose.", 1)[0]
+        best = VectorRetriever(cluster, [index], WORDS).search("Milk\nMilk is a source of calcium. Milk holds lactose.", 1)[0]
         assert best.id == "milk"
         assert best.score == pytest.approx(1, abs=1e-4)
 
     def test_several_are_searched_as_one(self, cluster: Cluster) -> None:
         one, two = brought(cluster.index("a"), PASSAGES[:1]), brought(cluster.index("b"), PASSAGES[1:])
-        assert {passage.id for passage in Words(cluster, [one, two]).search("water", 5)} == {"oats", "rice"}
+        assert {passage.id for passage in WordRetriever(cluster, [one, two]).search("water", 5)} == {"oats", "rice"}
 
     def test_a_library_is_forgotten_with_its_vectors_and_no_other(self, cluster: Cluster, there: StandIn) -> None:
         for name in ("a", "ab"):
@@ -139,7 +139,7 @@ class TestShelves:
     def test_a_library_is_brought_when_it_is_asked_for_and_kept_in_step(
         self, settings: Settings, there: StandIn
     ) -> None:
-        shelves: MadeShelves = RemoteShelves(settings)
+        shelves: IndexedShelves = RemoteShelves(settings)
         assert [one.id for one in shelves.open(["kitchen"], 120).search("rice", 1)] == ["rice"]
         sent = len(there.sent)
         shelves.open(["kitchen"], 120)
@@ -185,7 +185,7 @@ class TestShelves:
 class TestWhatGoesWrong:
     def told(self, cluster: Cluster) -> str:
         with pytest.raises(LibraryError) as caught:
-            Words(cluster, [cluster.index("kitchen")]).search("milk", 3)
+            WordRetriever(cluster, [cluster.index("kitchen")]).search("milk", 3)
         return str(caught.value)
 
     def test_nobody_is_there(self) -> None:

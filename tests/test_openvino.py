@@ -22,7 +22,7 @@ from llm_contract import LLMContract, ask
 from assistant.errors import ModelError
 from assistant.llm.backends.openvino import OpenVino
 from assistant.llm.engines import openvino_model
-from assistant.llm.engines.openvino_model import converted, read
+from assistant.llm.engines.openvino_model import converted, read_notes
 from assistant.protocols import LLM, silent
 from assistant.settings import LLMSettings, Settings
 from assistant.types import Messages, Options
@@ -209,7 +209,7 @@ def test_the_process_ends_cleanly_while_the_model_writes(copy: Path) -> None:
 
 
 def test_what_the_file_says_of_the_model_is_kept(made: Path) -> None:
-    found = read(made)
+    found = read_notes(made)
     assert (found.context, found.ends) == (8192, (2,))
     assert found.files["openvino_model.bin"] == (made / "openvino_model.bin").stat().st_size
     assert sorted(file.suffix for file in made.iterdir()) == [".bin"] * 3 + [".json"] + [".xml"] * 3

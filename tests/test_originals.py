@@ -8,7 +8,7 @@ import pytest
 
 from assistant.errors import LibraryError
 from assistant.library.index import add_documents, list_documents, originals_of, remove_documents
-from assistant.library.originals import FOLDER, Originals, is_whole
+from assistant.library.originals import FOLDER, Originals, is_intact
 from assistant.library.shelves import library_folder, open_library
 from assistant.settings import Settings
 from tests.test_readers import make_pdf
@@ -77,7 +77,7 @@ def test_what_cannot_be_read_is_not_kept(settings: Settings, tmp_path: Path) -> 
 def test_a_copy_that_breaks_off_is_no_original_and_is_swept_away(tmp_path: Path) -> None:
     originals = Originals(tmp_path)
     with pytest.raises(LibraryError, match="no copy of it can be kept"):
-        originals.keep(tmp_path / "gone.txt", DIGEST)
+        originals.store(tmp_path / "gone.txt", DIGEST)
     assert originals.path(DIGEST) is None
     originals.sweep(())
     assert list((tmp_path / FOLDER).iterdir()) == []
@@ -96,10 +96,10 @@ def test_a_copy_that_was_damaged_is_told_from_a_whole_one_and_made_anew(settings
     [document] = list_documents(MINE, settings)
     path = originals_of(MINE, settings).path(document.hash)
     assert path
-    assert is_whole(path)
+    assert is_intact(path)
     path.write_text("The key is")
-    assert not is_whole(path)
+    assert not is_intact(path)
     assert add(settings, file) == ["replaced"]
-    assert is_whole(path)
+    assert is_intact(path)
     path.unlink()
-    assert not is_whole(path)
+    assert not is_intact(path)

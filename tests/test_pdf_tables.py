@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from assistant.__main__ import app
 from assistant.library.pdf_pages import answer
-from assistant.library.pdf_tables import place_of_table
+from assistant.library.pdf_tables import table_range
 from assistant.library.readers import read
 from assistant.library.readers.pdf import pages_of
 from tests.test_readers import make_pdf, pdf_of
@@ -106,8 +106,8 @@ def test_the_lines_of_a_table_are_found_whatever_their_order() -> None:
         "1.20 3.50 0.45",
         "All without tax.",
     ]
-    assert place_of_table(PRICES, lines) == range(1, 5)
-    assert not place_of_table(PRICES, ["Item Weight Price", "Something else", "stands here", "Oats"])
+    assert table_range(PRICES, lines) == range(1, 5)
+    assert not table_range(PRICES, ["Item Weight Price", "Something else", "stands here", "Oats"])
 
 
 def test_a_row_is_marked_on_its_page(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def ids(vectors: Vectors, query: str, *passages: Passage, name: str = "lib", k: 
 def test_the_nearest_are_found_best_first_each_once(made: Callable[..., Vectors]) -> None:
     every = [*PASSAGES, LONG]
     vectors = made(Encoding(), *every)
-    assert vectors.is_made("lib", library(*every))
+    assert vectors.is_current("lib", library(*every))
     [best, second] = vectors.open("lib", library(*every)).search("river", 2)
     assert (best.id, second.id) == ("river", "long")
     assert 0.9 < second.score <= best.score <= 1
@@ -101,8 +101,8 @@ def test_only_what_is_new_is_encoded_and_what_is_gone_is_not_found(made: Callabl
     after = [moved, *PASSAGES[4:]]
     vectors = made(encoder, *after, state="2")
     assert len(encoder.encoded) == 2
-    assert not vectors.is_made("lib", library(*after, state="1"))
-    assert vectors.is_made("lib", library(*after, state="2"))
+    assert not vectors.is_current("lib", library(*after, state="1"))
+    assert vectors.is_current("lib", library(*after, state="2"))
     assert ids(vectors, "fish", *PASSAGES, moved, k=1) == ["again"]
     assert len(ids(vectors, "fish", *PASSAGES, moved, k=50)) == len(after)
     made(encoder, state="3")
@@ -132,8 +132,8 @@ def test_nobody_finds_what_is_in_the_library_of_somebody_else(
     assert "cat" not in ids(vectors, "cat", *PASSAGES, name=bob, k=50)
     if engine.dialect.name == "postgresql":
         remove_vectors(ada, chosen)
-        assert not vectors.is_made(ada, library(*PASSAGES[:4]))
-        assert vectors.is_made(bob, library(*PASSAGES[2:]))
+        assert not vectors.is_current(ada, library(*PASSAGES[:4]))
+        assert vectors.is_current(bob, library(*PASSAGES[2:]))
         with engine.connect() as connection:
             left = connection.exec_driver_sql("SELECT DISTINCT library FROM passage_vectors").scalars().all()
         assert left == [bob]

@@ -66,7 +66,7 @@ def published(hub: StandInHub, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
             "description": "Two passages.", "documents": 2, "size compressed (bytes)": len(content),
             "urls": [f"{hub.storage}/storage/{FILE}"], "md5": md5(content, usedforsecurity=False).hexdigest(), **told,
         }  # fmt: skip
-        monkeypatch.setitem(jvm.call(module.known), name, entry)
+        monkeypatch.setitem(jvm.call(module.index_table), name, entry)
         return prebuilt(name)
 
     return known

@@ -14,7 +14,7 @@ from assistant.errors import DataError
 from assistant.evaluation.stated import Message, measure
 from assistant.protocols import Embedder
 from assistant.types import Fact, FactOffer, now
-from ptkb.extract import MOST, offers
+from ptkb.extract import MAX_OFFERS, offers
 from ptkb.statements import statements, unmatched
 
 LABELLED = Path(__file__).parent / "data" / "offers.jsonl"
@@ -242,7 +242,7 @@ def test_what_is_known_is_not_offered_again(embedder: Embedder, known: str, mess
 @pytest.mark.model
 def test_a_message_makes_few_offers(embedder: Embedder) -> None:
     message = "I'm vegan. I'm 34. I live in Oslo. I have a dog. I'm a nurse. I like chess."
-    assert len(offers(message, (), embedder)) == MOST
+    assert len(offers(message, (), embedder)) == MAX_OFFERS
 
 
 @pytest.mark.model

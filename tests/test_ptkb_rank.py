@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from assistant.protocols import Embedder
 from assistant.settings import FactSettings
 from assistant.types import Exchange, Fact, Turn, now
-from ptkb.rank import DECAY, LAST_REPLY, SAME_TOPIC, VectorCache, rank
+from ptkb.rank import DECAY, LAST_REPLY_WEIGHT, MIN_TOPIC_SIMILARITY, VectorCache, rank
 
 NEVER, ALWAYS = 1.0, -1.0
 
@@ -73,9 +73,9 @@ def test_facts_that_are_off_are_left_out(compass: Compass) -> None:
 
 def test_a_follow_up_keeps_the_facts_of_its_topic(compass: Compass) -> None:
     [fact] = rank(facts("80"), "0", (said("40", "70"),), compass, NEVER, 5)
-    assert fact.relevance == pytest.approx(LAST_REPLY * np.cos(np.radians(10)), abs=1e-5)
+    assert fact.relevance == pytest.approx(LAST_REPLY_WEIGHT * np.cos(np.radians(10)), abs=1e-5)
     [fact] = rank(facts("80"), "0", (said("40"),), compass, NEVER, 5)
-    assert fact.relevance == pytest.approx(LAST_REPLY * np.cos(np.radians(40)), abs=1e-5)
+    assert fact.relevance == pytest.approx(LAST_REPLY_WEIGHT * np.cos(np.radians(40)), abs=1e-5)
 
 
 def test_what_was_said_earlier_counts_less_and_less(compass: Compass) -> None:
@@ -92,7 +92,7 @@ def test_what_about_something_else_keeps_the_facts_of_the_question_before(compas
 
 
 def test_another_topic_is_no_context(compass: Compass) -> None:
-    assert np.cos(np.radians(89)) < SAME_TOPIC
+    assert np.cos(np.radians(89)) < MIN_TOPIC_SIMILARITY
     [fact] = rank(facts("89"), "0", (said("89", "89 89"),), compass, NEVER, 5)
     assert fact.relevance == pytest.approx(np.cos(np.radians(89)), abs=1e-5)
 
@@ -106,7 +106,7 @@ def test_a_turn_costs_one_call_and_encodes_only_what_is_new(compass: Compass) ->
 
 
 def test_the_cache_is_bounded_and_keeps_models_apart() -> None:
-    cache, one, other = VectorCache(most=3), Compass("one"), Compass("other")
+    cache, one, other = VectorCache(max_texts=3), Compass("one"), Compass("other")
     cache.encode(["1", "2", "3", "4"], one)
     cache.encode(["4"], other)
     cache.encode(["4", "1"], one)
@@ -115,7 +115,7 @@ def test_the_cache_is_bounded_and_keeps_models_apart() -> None:
 
 
 def test_threads_share_the_cache() -> None:
-    cache, compass = VectorCache(most=5), Compass("threads")
+    cache, compass = VectorCache(max_texts=5), Compass("threads")
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda n: cache.encode([str(n % 9), "0"], compass)[0, 0], range(200)))
     assert found == pytest.approx([np.cos(np.radians(n % 9)) for n in range(200)], abs=1e-5)

@@ -16,7 +16,7 @@ from sqlalchemy import Engine, event
 
 from assistant.errors import FactError, SettingsError, StoreError
 from assistant.store.database import connect
-from ptkb.store import LONGEST, MOST, Ptkb, key, validated
+from ptkb.store import MAX_FACT_CHARS, MAX_FACTS, Ptkb, comparison_key, validated
 
 TEXTS = st.lists(st.text(st.characters(codec="utf-8"), max_size=60), max_size=12)
 
@@ -87,7 +87,7 @@ def test_users_neither_see_nor_touch_each_others_facts(ptkb: Ptkb) -> None:
         ("", "empty"),
         (" \t\n ", "empty"),
         ("\u200b\u200d", "empty"),
-        ("x" * (LONGEST + 1), f"at most {LONGEST}"),
+        ("x" * (MAX_FACT_CHARS + 1), f"at most {MAX_FACT_CHARS}"),
         ("I like\x00 tea", "control characters"),
         ("I like\u2028tea", "control characters"),
         ("I like \ud83d tea", "broken Unicode"),
@@ -107,7 +107,7 @@ def test_what_cant_be_a_fact_is_refused_with_a_reason(ptkb: Ptkb, text: str, say
         "אני גר בחיפה",
         "I ❤️ 👩‍👩‍👧 trips",
         "'; DROP TABLE facts; --",
-        "x" * LONGEST,
+        "x" * MAX_FACT_CHARS,
     ],
 )
 def test_markup_and_every_script_are_kept_as_plain_text(ptkb: Ptkb, text: str) -> None:
@@ -131,7 +131,7 @@ def test_duplicates_are_found_whatever_case_spaces_and_punctuation(ptkb: Ptkb, a
     ("one", "other"), [("I walk 1.5 km", "I walk 15 km"), ("I write C", "I write C++"), ("🙂", "🙃")]
 )
 def test_texts_that_differ_in_meaning_are_no_duplicates(one: str, other: str) -> None:
-    assert key(one) != key(other)
+    assert comparison_key(one) != comparison_key(other)
 
 
 def test_editing_a_facts_case_is_no_duplicate_of_itself(ptkb: Ptkb) -> None:
@@ -140,12 +140,12 @@ def test_editing_a_facts_case_is_no_duplicate_of_itself(ptkb: Ptkb) -> None:
 
 
 def test_a_thousand_facts_fit_and_one_more_is_refused(ptkb: Ptkb) -> None:
-    report = ptkb.import_text("me", "\n".join(f"I own book number {n}." for n in range(MOST + 5)))
-    assert (len(report.added), len(report.skipped)) == (MOST, 5)
-    assert f"{MOST} facts already" in report.skipped[0].reason
-    with pytest.raises(FactError, match=f"{MOST} facts already"):
+    report = ptkb.import_text("me", "\n".join(f"I own book number {n}." for n in range(MAX_FACTS + 5)))
+    assert (len(report.added), len(report.skipped)) == (MAX_FACTS, 5)
+    assert f"{MAX_FACTS} facts already" in report.skipped[0].reason
+    with pytest.raises(FactError, match=f"{MAX_FACTS} facts already"):
         ptkb.add("me", "One more.")
-    assert len(ptkb.facts("me")) == MOST
+    assert len(ptkb.facts("me")) == MAX_FACTS
 
 
 def test_an_import_reports_line_by_line_what_it_skipped(ptkb: Ptkb) -> None:

@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from assistant.commands.train import quality
 from assistant.errors import DataError, ModelError
-from assistant.evaluation.quality import FEWEST, measure, read_examples, train, unseen
+from assistant.evaluation.quality import MIN_SOURCE_TEXTS, measure, measure_unseen_sources, read_examples, train
 from assistant.experiment.report import markdown
 from assistant.judges.quality import LABELS, Classifier, fit
 
@@ -158,14 +158,14 @@ def test_the_measures_can_be_counted_by_hand(tmp_path: Path) -> None:
 
 
 def test_a_source_is_judged_by_a_model_that_never_saw_it(tmp_path: Path) -> None:
-    rows = records(2 * FEWEST)
+    rows = records(2 * MIN_SOURCE_TEXTS)
     for row in rows:
         if row["source"] == "spam 1":
             row["source"] = "spam 0"
-    found = unseen(read_examples(write(tmp_path, rows)), lambda done, total: None)
+    found = measure_unseen_sources(read_examples(write(tmp_path, rows)), lambda done, total: None)
     # without "spam 0" there would be no junk to learn from
     assert sorted(found) == ["encyclopedia 0", "encyclopedia 1", "forum 0", "forum 1"]
-    assert found["forum 0"]["texts"] == FEWEST
+    assert found["forum 0"]["texts"] == MIN_SOURCE_TEXTS
     assert found["forum 0"]["right"] == 1.0
 
 

@@ -16,7 +16,7 @@ from assistant.ikat.play import Plan, open_run, ranking
 from assistant.judges.quality import LABELS, Classifier, fit
 from assistant.protocols import Parts
 from assistant.steps import quality
-from assistant.types import Choices, Dropped, Passage, Query, Turn, TurnEvent
+from assistant.types import Choices, DroppedPassage, Passage, Query, Turn, TurnEvent
 from assistant.web import render
 from assistant.wording.views import as_json, headline
 from tests.scripted import FixedRetriever, ScriptedLLM
@@ -188,7 +188,7 @@ def test_what_was_left_out_is_shown_stored_and_in_the_json(parts: Parts, path: P
     [one] = as_json(turn)["dropped"]
     assert (one["label"], one["passage"]["text"]) == ("unreliable", CHAT.text)
     page = render.answering(
-        "c", replace(turn, dropped=(Dropped(CHAT, "unreliable", 0.934), Dropped(SPAM, "junk", 0.5)))
+        "c", replace(turn, dropped=(DroppedPassage(CHAT, "unreliable", 0.934), DroppedPassage(SPAM, "junk", 0.5)))
     )
     assert 'Left out as unreliable: <span dir="auto">The unreliable page</span> (0.93)' in page
     assert 'Left out as junk: <span dir="auto">The junk page</span> (0.50)' in page
@@ -198,7 +198,9 @@ def test_what_was_left_out_is_shown_stored_and_in_the_json(parts: Parts, path: P
 
 def test_what_was_left_out_is_not_ranked_for_the_track(parts: Parts) -> None:
     parts = judging(parts, "", SPAM, GOOD, CHAT)
-    turn = replace(ASKED, queries=(Query("question", "lentil"),), passages=(GOOD,), dropped=(Dropped(SPAM, "junk", 1),))
+    turn = replace(
+        ASKED, queries=(Query("question", "lentil"),), passages=(GOOD,), dropped=(DroppedPassage(SPAM, "junk", 1),)
+    )
     assert [passage.id for passage in ranking(turn, parts, 10)] == ["reliable", "unreliable"]
 
 

@@ -19,8 +19,8 @@ from assistant.llm.backends.llama_cpp import LlamaCpp
 from assistant.llm.catalogue import Catalogue
 from assistant.llm.known_models import AddedServer, KnownModels
 from assistant.llm.load import SMALL
-from assistant.llm.rating import Rating, Verdict, offered, rated
-from assistant.llm.speed_test import MeasuredSpeed, measure_speed, place_of, speeds
+from assistant.llm.rating import Rating, Verdict, better_model, model_ratings
+from assistant.llm.speed_test import MeasuredSpeed, measure_speed, processor_of, speeds
 from assistant.settings import LLMSettings, Settings
 from assistant.types import Completion, Messages, Options
 from tests.scripted import ScriptedLLM
@@ -46,12 +46,12 @@ def free(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 
 def noted(settings: Settings, *, model: str = CODER, size: int | None = None, **values: object) -> None:
     """One more speed in the file, of this machine unless said otherwise."""
-    entry = Catalogue.load().known(model)
+    entry = Catalogue.load().listed_entry(model)
     backend = settings.llm.backend
     speed = {
         "model": model,
         "backend": backend,
-        "processor": place_of(backend, settings.llm),
+        "processor": processor_of(backend, settings.llm),
         "size": entry.size if size is None else size,
         "read": 100.0,
         "written": 10.0,
@@ -70,19 +70,19 @@ def by_name(ratings: list[Rating]) -> dict[str, Rating]:
 
 def test_before_anything_is_measured_memory_alone_decides_and_nothing_is_offered(here, free) -> None:
     free(4.0)
-    ratings = rated(here)
+    ratings = model_ratings(here)
     verdicts = {name: one.verdict for name, one in by_name(ratings).items()}
     assert verdicts[SMALL] is verdicts[CODER] is Verdict.FITS
     assert verdicts["qwen2.5-7b-instruct"] is verdicts["llama-3.1-8b-instruct-gguf"] is Verdict.TOO_LARGE
     assert all(one.seconds is None and not one.here and not one.best for one in ratings)
-    assert offered(ratings, "default") is None
+    assert better_model(ratings, "default") is None
     sizes = [one.entry.parameters for one in ratings]
     assert sizes == sorted(sizes)
 
 
 def test_a_turns_time_follows_from_the_speed_and_the_size(here, free) -> None:
     noted(here)
-    found = by_name(rated(here))
+    found = by_name(model_ratings(here))
     coder = found[CODER].seconds
     assert coder == pytest.approx(1.5 + 600 / 100 + 50 / 10)
     seven = found["qwen2.5-7b-instruct"]
@@ -94,14 +94,14 @@ def test_a_turns_time_follows_from_the_speed_and_the_size(here, free) -> None:
 def test_a_model_for_tests_is_never_the_best(here, free) -> None:
     noted(here, read=1.0, written=0.1)
     patient = here.model_copy(update={"llm": here.llm.model_copy(update={"target_turn_seconds": 150.0})})
-    [only] = [one for one in rated(patient) if one.verdict is Verdict.FITS]
+    [only] = [one for one in model_ratings(patient) if one.verdict is Verdict.FITS]
     assert (only.entry.name, only.best) == ("smollm2-135m", False)
 
 
 def test_the_models_own_speed_counts_and_else_that_of_the_nearest(here, free) -> None:
     noted(here)
     noted(here, model="qwen2.5-7b-instruct", read=50.0, written=5.0)
-    found = by_name(rated(here))
+    found = by_name(model_ratings(here))
     assert found["qwen2.5-7b-instruct"].seconds == pytest.approx(1.5 + 12 + 10)
     eight, seven = found["llama-3.1-8b-instruct-gguf"], found["qwen2.5-7b-instruct"]
     assert eight.seconds == pytest.approx(1.5 + 22 * eight.entry.size / seven.entry.size)
@@ -111,35 +111,38 @@ def test_speeds_of_other_engines_and_processors_do_not_count(here, free) -> None
     noted(here, backend="openvino")
     noted(here, processor="128 x Dream")
     noted(here, model="mine", size=0)
-    assert all(one.seconds is None for one in rated(here))
+    assert all(one.seconds is None for one in model_ratings(here))
 
 
 def test_the_largest_within_the_aim_is_offered_beside_a_smaller_one_alone(here, free) -> None:
     noted(here)
-    ratings = rated(here, "default")
+    ratings = model_ratings(here, "default")
     assert [one.entry.name for one in ratings if one.best] == ["llama-3.2-3b-instruct"]
-    best = offered(ratings, "default")
+    best = better_model(ratings, "default")
     assert best.entry.name == "llama-3.2-3b-instruct"
-    assert offered(ratings, CODER) == best
+    assert better_model(ratings, CODER) == best
     for runs in ("llama-3.2-3b-instruct", "qwen2.5-7b-instruct", "gpu-default", "someone/else", "/mine.gguf", ""):
-        assert offered(ratings, runs) is None
+        assert better_model(ratings, runs) is None
 
 
 def test_the_aim_is_a_setting(here, free) -> None:
     noted(here)
     hurried = here.model_copy(update={"llm": here.llm.model_copy(update={"target_turn_seconds": 13.0})})
-    assert {one.verdict for one in rated(hurried) if one.entry.parameters > 3} == {Verdict.SLOW}
+    assert {one.verdict for one in model_ratings(hurried) if one.entry.parameters > 3} == {Verdict.SLOW}
     patient = here.model_copy(update={"llm": here.llm.model_copy(update={"target_turn_seconds": 99.0})})
-    assert offered(rated(patient), "default").entry.name == "llama-3.1-8b-instruct-gguf"
+    assert better_model(model_ratings(patient), "default").entry.name == "llama-3.1-8b-instruct-gguf"
 
 
 def test_contexts_take_memory_and_that_of_the_model_that_runs_is_free_for_another(here, free) -> None:
     wide = here.model_copy(update={"llm": here.llm.model_copy(update={"context": 16384})})
-    plain, much = by_name(rated(here))["llama-3.2-3b-instruct"], by_name(rated(wide))["llama-3.2-3b-instruct"]
+    plain, much = (
+        by_name(model_ratings(here))["llama-3.2-3b-instruct"],
+        by_name(model_ratings(wide))["llama-3.2-3b-instruct"],
+    )
     assert much.needs - plain.needs == 3 * 4096 * 4 * 114688
     free((plain.needs - GIB / 2) / GIB)
-    assert by_name(rated(here))[plain.entry.name].verdict is Verdict.TOO_LARGE
-    assert by_name(rated(here, "default"))[plain.entry.name].verdict is Verdict.FITS
+    assert by_name(model_ratings(here))[plain.entry.name].verdict is Verdict.TOO_LARGE
+    assert by_name(model_ratings(here, "default"))[plain.entry.name].verdict is Verdict.FITS
 
 
 def test_at_a_server_it_is_rated_what_this_computer_would_run_instead(here, free, monkeypatch) -> None:
@@ -148,7 +151,7 @@ def test_at_a_server_it_is_rated_what_this_computer_would_run_instead(here, free
     )
     noted(here)
     at_server = here.model_copy(update={"llm": LLMSettings(backend="server", server="http://127.0.0.1:9")})
-    assert by_name(rated(at_server))[CODER].seconds
+    assert by_name(model_ratings(at_server))[CODER].seconds
 
 
 @pytest.mark.parametrize("content", ["", "{nonsense", "{}", "[{}]", "[1]", '[{"model": "m"}]'])

@@ -16,8 +16,8 @@ from assistant.library import apart, reading, scans
 from assistant.library.apart import answer_apart
 from assistant.library.passages import passages_of
 from assistant.library.readers import read
-from assistant.library.reading import allowed, read_apart
-from benchmarks.bombs import BOMBS, made
+from assistant.library.reading import read_apart, time_limit
+from benchmarks.bombs import BOMBS, write_bomb
 from tests.test_readers import make_pdf
 
 SECONDS = 10.0  # of a processor: by the clock it depends on what else it does
@@ -29,12 +29,12 @@ DEEP = "nested more than"
 @pytest.fixture(autouse=True)
 def without_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Seconds of a processor count here: by the clock, a computer that is busy ends a reading sooner."""
-    monkeypatch.setattr(apart, "BUSY", 100.0)
+    monkeypatch.setattr(apart, "CLOCK_FACTOR", 100.0)
 
 
 @pytest.fixture
 def bomb(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
-    yield made(tmp_path, request.param)
+    yield write_bomb(tmp_path, request.param)
     (tmp_path / request.param).unlink()
 
 
@@ -57,7 +57,7 @@ def test_every_bomb_ends_soon(bomb: Path, monkeypatch: pytest.MonkeyPatch) -> No
     except LibraryError as error:
         outcome = str(error)
         assert "\n" not in outcome
-    most = SECONDS if bomb.name.startswith("line.") else allowed(bomb) + OVER
+    most = SECONDS if bomb.name.startswith("line.") else time_limit(bomb) + OVER
     by_ocr = ALLOWED + OVER if bomb.suffix == ".pdf" else 0.0  # what has no text goes on to a second process
     assert spent() - before < most + by_ocr, outcome
 
@@ -83,7 +83,7 @@ def test_every_bomb_ends_soon(bomb: Path, monkeypatch: pytest.MonkeyPatch) -> No
 def test_the_reason_is_told(tmp_path: Path, name: str, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "SECONDS", 60.0)  # a slow computer comes to the reason as well
     with pytest.raises(LibraryError, match=reason):
-        read_apart(made(tmp_path, name), "d", name, Event())
+        read_apart(write_bomb(tmp_path, name), "d", name, Event())
 
 
 def test_what_is_read_apart_arrives_where_no_signal_counts_seconds(tmp_path: Path, monkeypatch) -> None:

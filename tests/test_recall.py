@@ -18,10 +18,10 @@ from assistant.protocols import Parts
 from assistant.settings import TurnSettings
 from assistant.steps import reasons, recall
 from assistant.steps.intent import asks_of
-from assistant.store.conversations import Conversations, Spot
+from assistant.store.conversations import Conversations, MessageLink
 from assistant.store.database import connect
-from assistant.types import Answer, Asks, Choices, Exchange, Fact, LeftOut, RankedFact, Turn, now
-from ptkb.extract import outdated
+from assistant.types import Answer, Asks, Choices, Exchange, Fact, OmittedText, RankedFact, Turn, now
+from ptkb.extract import outdated_facts
 from ptkb.fields import fields_of
 from ptkb.store import Ptkb
 from tests.sources import Given
@@ -92,7 +92,7 @@ def test_any_fact_is_told_on_a_line_of_its_own(parts: Parts, text: str) -> None:
 
 def test_a_reply_depends_on_what_something_was_left_out_for(parts: Parts) -> None:
     facts = (RankedFact("a", "I run.", 0.5, used=True), RankedFact("b", "No nuts for me.", 0.1, used=False))
-    turn = Turn("Tea?", facts=facts, answer=Answer("Green."), left_out=(LeftOut("nuts", "No nuts for me."),))
+    turn = Turn("Tea?", facts=facts, answer=Answer("Green."), left_out=(OmittedText("nuts", "No nuts for me."),))
     *_, turn = reasons.run(turn, parts, Event())
     assert [(one.id, one.shows) for one in turn.facts] == [("a", False), ("b", True)]
     assert [one.id for one in turn.reasons] == ["b"]
@@ -100,11 +100,11 @@ def test_a_reply_depends_on_what_something_was_left_out_for(parts: Parts) -> Non
 
 def test_a_correction_outranks_what_it_corrects() -> None:
     old, new, other = fact("I live in Bergen.", -2), fact("I live in Oslo.", -1), fact("I run.")
-    assert outdated([new, old, other]) == {old.id: new}
-    assert outdated([replace(new, on=False), old, other]) == {}
+    assert outdated_facts([new, old, other]) == {old.id: new}
+    assert outdated_facts([replace(new, on=False), old, other]) == {}
     more = fact("I live in Bergen and I have a dog.", -3)
-    assert outdated([more, new]) == {}  # it says more, which would be lost
-    assert len(outdated([fact(f"I weigh {n} kg.", n) for n in range(200)])) == 199
+    assert outdated_facts([more, new]) == {}  # it says more, which would be lost
+    assert len(outdated_facts([fact(f"I weigh {n} kg.", n) for n in range(200)])) == 199
 
 
 def test_a_temporary_turn_knows_nothing_offers_nothing_and_is_not_kept(parts: Parts) -> None:
@@ -129,11 +129,11 @@ def test_where_a_fact_came_from_and_was_used_last_is_known_until_the_message_goe
     for name in ("one", "two"):
         shows = (RankedFact("f", "I run.", 0.5, used=True, shows=True),)
         store.save_turn("me", made, Turn(name, id=name, status="done", facts=shows))
-    assert store.last_uses("me") == {"f": Spot(made, "two", "two")}
-    assert store.spots("me", ["one", "gone"]) == {"one": Spot(made, "one", "one")}
+    assert store.last_uses("me") == {"f": MessageLink(made, "two", "two")}
+    assert store.spots("me", ["one", "gone"]) == {"one": MessageLink(made, "one", "one")}
     assert store.last_uses("you") == store.spots("you", ["one"]) == {}
     store.remove_turn("me", made, "two")
-    assert store.last_uses("me") == {"f": Spot(made, "one", "one")}
+    assert store.last_uses("me") == {"f": MessageLink(made, "one", "one")}
 
 
 def test_of_a_fact_that_was_only_said_no_use_is_kept() -> None:

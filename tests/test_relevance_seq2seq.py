@@ -24,7 +24,7 @@ from assistant.judges.relevance.estimators.seq2seq import (
     word_ids,
 )
 from assistant.protocols import silent
-from assistant.training.relevance.joint import ESTIMATOR, GENERATOR, Asked, JointPlan, JointTrainer
+from assistant.training.relevance.joint import ESTIMATOR, GENERATOR, JointExample, JointPlan, JointTrainer
 from assistant.training.relevance.losses import generation_loss, relevance_loss, token_loss
 from assistant.types import Passage
 from tests.test_evaluation_data import lines
@@ -32,7 +32,7 @@ from tests.test_evaluation_data import lines
 pytest_plugins = ["tests.fixtures_relevance"]
 TOWNS = {"france": "paris", "peru": "lima", "norway": "oslo", "kenya": "nairobi"}
 PASSAGES = tuple(Passage(one, one, f"the capital of {one} is {town} .") for one, town in TOWNS.items())
-ASKED = [Asked(f"where is {town} ?", (one,), PASSAGES) for one, town in TOWNS.items()]
+ASKED = [JointExample(f"where is {town} ?", (one,), PASSAGES) for one, town in TOWNS.items()]
 # the passages are of different lengths
 ASKED_UNEVENLY = replace(ASKED[1], passages=(replace(PASSAGES[0], text="paris ."), *PASSAGES[1:]))
 
@@ -120,7 +120,7 @@ def test_contexts_that_are_missing_have_no_tokens() -> None:
     assert token_loss(logits, (1, 3), torch.tensor([[True, False]])).item() == pytest.approx(0.5)
 
 
-def first_of(folder: Path, asked: Asked) -> tuple[Tensor, tuple[int, int]]:
+def first_of(folder: Path, asked: JointExample) -> tuple[Tensor, tuple[int, int]]:
     """What a model in a folder holds of the first token that it writes, and the tokens "true" and "false"."""
     tokenizer, model = load(folder)
     inputs = encoded(tokenizer, asked.question, asked.passages, torch.device("cpu"))
@@ -128,7 +128,7 @@ def first_of(folder: Path, asked: Asked) -> tuple[Tensor, tuple[int, int]]:
         return first_logits(model, inputs), word_ids(tokenizer)
 
 
-def log_likelihoods(folder: Path, asked: Asked) -> Tensor:
+def log_likelihoods(folder: Path, asked: JointExample) -> Tensor:
     """How likely the answer is after each passage, by transformers' own loss: the mean over its word and the end."""
     tokenizer, model = load(folder)
     labels = tokenizer(asked.answers[0], return_tensors="pt")["input_ids"]
@@ -142,7 +142,7 @@ def log_likelihoods(folder: Path, asked: Asked) -> Tensor:
 
 
 @pytest.mark.parametrize("one", [replace(ASKED[0], passages=PASSAGES[:3]), ASKED[1], ASKED_UNEVENLY])
-def test_the_whole_loss_is_the_sum_of_its_parts(tiny_t5, tmp_path, one: Asked) -> None:
+def test_the_whole_loss_is_the_sum_of_its_parts(tiny_t5, tmp_path, one: JointExample) -> None:
     total = trainer(tmp_path, tiny_t5, alpha1=0.5, alpha2=2.0).loss([one])
     (logits, words), logs = first_of(tiny_t5, one), log_likelihoods(tiny_t5, one)
     present = torch.ones(1, len(one.passages), dtype=torch.bool)
@@ -212,7 +212,7 @@ def test_the_command_end_to_end(tiny_t5, tmp_path) -> None:
 
 def test_what_can_not_be_trained_is_refused(tiny_t5, tmp_path) -> None:
     plan = JointPlan(str(tiny_t5), str(tiny_t5), epochs=1, length=32)
-    for train in ([], [Asked("what ?", (), PASSAGES)], [Asked("what ?", ("x",), ())]):
+    for train in ([], [JointExample("what ?", (), PASSAGES)], [JointExample("what ?", ("x",), ())]):
         with pytest.raises(DataError, match="No question has both"):
             JointTrainer(tmp_path, plan, train, ASKED)
     with pytest.raises(ModelError, match="no encoder-decoder"):

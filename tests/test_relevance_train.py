@@ -19,7 +19,7 @@ from assistant.judges.relevance.estimators.cross_encoder import CrossEncoderEsti
 from assistant.protocols import silent
 from assistant.training.checkpoint import NAME as CHECKPOINT
 from assistant.training.loop import MODEL
-from assistant.training.relevance.likelihoods import by_words, examples, measure, open_run
+from assistant.training.relevance.likelihoods import examples, examples_by_words, open_run, score_missing_rows
 from assistant.training.relevance.train import Epoch, Example, Plan, Trainer
 from assistant.types import Passage
 from tests.fixtures_models import fetched
@@ -125,10 +125,10 @@ def test_a_killed_training_goes_on_to_the_same_weights(tiny_cross_encoder, tmp_p
 
 def test_a_training_may_end_within_an_epoch_and_go_on_later(tiny_cross_encoder, tmp_path) -> None:
     whole = trainer(tmp_path / "whole", tiny_cross_encoder, epochs=2).run(silent)
-    history = trainer(tmp_path / "part", tiny_cross_encoder, epochs=2, most=1).run(silent)
+    history = trainer(tmp_path / "part", tiny_cross_encoder, epochs=2, max_steps=1).run(silent)
     assert len(history) == 1
     assert (tmp_path / "part" / MODEL / "config.json").exists()
-    assert trainer(tmp_path / "part", tiny_cross_encoder, epochs=2, most=1).run(silent) == history
+    assert trainer(tmp_path / "part", tiny_cross_encoder, epochs=2, max_steps=1).run(silent) == history
     later = trainer(tmp_path / "part", tiny_cross_encoder, epochs=2).run(silent)
     assert later[-1].dev == pytest.approx(whole[-1].dev)
     assert [epoch.number for epoch in later] == [1, 2, 3]
@@ -157,13 +157,15 @@ def test_the_rate_rises_and_falls_and_frozen_words_stay(tiny_cross_encoder, tmp_
 
 def test_no_passage_takes_part_with_a_score_of_nothing(tiny_cross_encoder, tmp_path) -> None:
     # of a question that no passage helps, every score has to fall below 0; of another, one passage has to rise above
-    useless = [replace(example(one), log_likelihoods=(log(0.01),) * 4, without=log(0.5)) for one in TOWNS]
+    useless = [
+        replace(example(one), log_likelihoods=(log(0.01),) * 4, log_likelihood_without=log(0.5)) for one in TOWNS
+    ]
     plan = Plan(str(tiny_cross_encoder), epochs=15, batch=2, rate=3e-3, length=48)
     Trainer(tmp_path / "none", plan, useless, useless).run(silent)
     asked = "capital of peru ?"
     found = CrossEncoderEstimator(tmp_path / "none" / MODEL).estimate(asked, PASSAGES, Event())
     assert all(one.score < -1 for one in found)
-    helped = [replace(example(one), without=log(0.05)) for one in TOWNS]
+    helped = [replace(example(one), log_likelihood_without=log(0.05)) for one in TOWNS]
     Trainer(tmp_path / "one", plan, helped, helped).run(silent)
     scores = [one.score for one in CrossEncoderEstimator(tmp_path / "one" / MODEL).estimate(asked, PASSAGES, Event())]
     assert scores[1] > 1
@@ -237,16 +239,16 @@ def corpus(tmp_path: Path) -> Path:
 def test_likelihoods_are_scored_once_and_kept(corpus, tmp_path) -> None:
     llm, retriever = Knowing(), FixedRetriever(PASSAGES)
     run = open_run(tmp_path / "cache", corpus, 3, "m")
-    measure(QUESTIONS[:2], run, llm, retriever, 3, silent)
+    score_missing_rows(QUESTIONS[:2], run, llm, retriever, 3, silent)
     # after each passage, and without one
     assert llm.scored == ["paris"] * 4 + ["lima"] * 4
     again = open_run(tmp_path / "cache", corpus, 3, "m")
-    measure(QUESTIONS[:3], again, llm, retriever, 3, silent)
+    score_missing_rows(QUESTIONS[:3], again, llm, retriever, 3, silent)
     assert llm.scored[8:] == ["oslo"] * 4
     found = examples(QUESTIONS[:3], again, {passage.id: passage for passage in PASSAGES})
     assert found[1] == Example("capital of peru ?", tuple(PASSAGES[:3]), (-inf, pytest.approx(log(0.8)), -inf))
     # the same id with another answer is another row
-    measure([replace(QUESTIONS[0], answers=("rome",))], again, llm, retriever, 3, silent)
+    score_missing_rows([replace(QUESTIONS[0], answers=("rome",))], again, llm, retriever, 3, silent)
     assert llm.scored[-1] == "rome"
     with pytest.raises(DataError, match="another contexts"):
         open_run(tmp_path / "cache", corpus, 4, "m")
@@ -255,8 +257,8 @@ def test_likelihoods_are_scored_once_and_kept(corpus, tmp_path) -> None:
 def test_questions_to_choose_by_are_answered_from_each_passage(corpus, tmp_path) -> None:
     llm, retriever = Knowing(["Lima", "unknown", "Quito"]), FixedRetriever(PASSAGES)
     run, passages = open_run(tmp_path / "cache", corpus, 3, "m"), {passage.id: passage for passage in PASSAGES}
-    measure(QUESTIONS[:2], run, llm, retriever, 3, silent, answered=1)
-    measure(QUESTIONS[:2], run, llm, retriever, 3, silent, answered=1)
+    score_missing_rows(QUESTIONS[:2], run, llm, retriever, 3, silent, answered=1)
+    score_missing_rows(QUESTIONS[:2], run, llm, retriever, 3, silent, answered=1)
     one, other = examples(QUESTIONS[:2], run, passages)
     assert [text for text, _ in one.answers] == ["Lima", "", "Quito"]
     assert one.accepted == QUESTIONS[0].answers
@@ -265,24 +267,24 @@ def test_questions_to_choose_by_are_answered_from_each_passage(corpus, tmp_path)
 
 def test_words_alone_tell_which_passages_help() -> None:
     asked = [*QUESTIONS[:2], Question("none", "capital of mars ?", ("nowhere", ""), ())]
-    found = by_words(asked, FixedRetriever(PASSAGES), 3, silent)
+    found = examples_by_words(asked, FixedRetriever(PASSAGES), 3, silent)
     assert found[1].log_likelihoods == pytest.approx((log(0.01), log(0.9), log(0.01)))
-    assert found[1].without == pytest.approx(log(0.1))
+    assert found[1].log_likelihood_without == pytest.approx(log(0.1))
     assert found[2].log_likelihoods == pytest.approx((log(0.01),) * 3)
     assert found[0].passages == tuple(PASSAGES[:3])
     # part of a word is not the word
-    part = by_words([Question("p", "?", ("lim",), ())], FixedRetriever(PASSAGES), 2, silent)
+    part = examples_by_words([Question("p", "?", ("lim",), ())], FixedRetriever(PASSAGES), 2, silent)
     assert part[0].log_likelihoods == pytest.approx((log(0.01),) * 2)
 
 
 def test_a_backend_that_can_not_score_is_refused_and_a_long_question_kept_out(corpus, tmp_path) -> None:
     run = open_run(tmp_path / "cache", corpus, 2, "m")
     with pytest.raises(SettingsError, match=r"set llm\.backend to transformers"):
-        measure(QUESTIONS, run, ScriptedLLM(), FixedRetriever(PASSAGES), 2, silent)
+        score_missing_rows(QUESTIONS, run, ScriptedLLM(), FixedRetriever(PASSAGES), 2, silent)
     long = [replace(QUESTIONS[0], text="capital " * 5000)]
-    measure(long, run, Knowing(), FixedRetriever(PASSAGES), 2, silent)
+    score_missing_rows(long, run, Knowing(), FixedRetriever(PASSAGES), 2, silent)
     [found] = examples(long, run, {passage.id: passage for passage in PASSAGES})
-    assert not found.is_telling
+    assert not found.has_possible_answer
 
 
 # --- the command -------------------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ from assistant.types import (
     TurnEvent,
 )
 from assistant.wording.replies import FIXED, LABEL, reply
-from assistant.wording.views import as_json, headline, instead
+from assistant.wording.views import as_json, headline, unsourced_kind
 from tests.scripted import FixedRetriever, ScriptedLLM
 
 pytest_plugins = ["tests.fixtures_relevance"]
@@ -375,7 +375,7 @@ def test_the_estimator_is_compared_as_a_way_to_tell(parts: Parts, tmp_path) -> N
     experiment = Experiment(corpus, lines(tmp_path / "q.jsonl", *asked), ("concat",), (Setting(2),))
     parts = sure(parts, Sure({"p1": 0.2, "p2": 0.7}), "oat drink", "oat drink")
     material = prepare(experiment)
-    task = uncertainty.Ways(experiment, material, "scripted")
+    task = uncertainty.UncertaintyTests(experiment, material, "scripted")
     run = task.open(tmp_path / "out")
     task.fill(run, parts, lambda done, total: None)
     assert [row["confidence"]["relevance"] for row in run.rows.values()] == pytest.approx([0.7, 0.7])
@@ -463,7 +463,7 @@ def test_a_yes_or_no_of_the_model_s_own_is_a_guess_however_sure_it_is(parts: Par
 def test_where_the_model_does_not_know_either_that_is_said(parts: Parts) -> None:
     turn, _ = unanswered(parts, "own", "unknown", "unknown")
     assert turn.answer == replace(NOT_HELD, origin="model")
-    assert instead(turn) == ""
+    assert unsourced_kind(turn) == ""
 
 
 @pytest.mark.parametrize("likeliest", ["p1", "p2"])
@@ -533,7 +533,7 @@ def test_what_was_stopped_of_the_models_own_words_keeps_its_label(parts: Parts) 
     assert turn.status == "stopped"
     assert turn.answer
     assert (turn.answer.outcome, turn.answer.unknown) == ("own", False)
-    assert instead(turn) == "own"
+    assert unsourced_kind(turn) == "own"
 
 
 # --- weighted answers --------------------------------------------------------------------------------------------

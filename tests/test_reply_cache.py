@@ -34,12 +34,12 @@ def test_a_reply_is_asked_for_once_and_its_seconds_are_kept(tmp_path: Path) -> N
     first = Slow()
     memo = CachedLLM(first, tmp_path / "replies.sqlite", "m")
     written = last(memo, "bread")
-    assert memo.saved == 0
+    assert memo.saved_seconds == 0
     again = Slow()
     reopened = CachedLLM(again, tmp_path / "replies.sqlite", "m")
     assert last(reopened, "bread") == written
     assert (len(first.prompts), len(again.prompts)) == (1, 0)
-    assert 0.01 < reopened.saved < 5
+    assert 0.01 < reopened.saved_seconds < 5
 
 
 def test_of_a_batch_only_what_is_missing_is_asked(tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def test_of_a_batch_only_what_is_missing_is_asked(tmp_path: Path) -> None:
     replies = memo.complete(batch, Options(8), Event())
     assert [reply.text for reply in replies] == ["about salt", streamed.text, "about salt", "about water"]
     assert [messages[-1].content for messages in llm.prompts] == ["bread", "salt", "water"]
-    assert memo.saved > 0
+    assert memo.saved_seconds > 0
 
 
 def test_other_options_are_another_question(tmp_path: Path) -> None:

@@ -13,9 +13,9 @@ from typer import Exit
 from assistant.commands.reproduce import Maker, reproduce
 from assistant.errors import DataError, SettingsError
 from assistant.evaluation import looked_at, tables
-from assistant.evaluation.looked_at import Drawn, List, Looked
+from assistant.evaluation.looked_at import LookedAtList, LookedAtSet, SampleSpec
 from assistant.evaluation.table_changes import field_changes
-from assistant.evaluation.tables import Data, Derived, Made, Registry, Table
+from assistant.evaluation.tables import Data, Derived, Provenance, Registry, Table
 from assistant.experiment.datasets import sample
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
@@ -57,18 +57,18 @@ def checkout(tmp_path: Path) -> Path:
     return root
 
 
-def made(root: Path, **more: object) -> Made:
+def made(root: Path, **more: object) -> Provenance:
     table = tables.read_registry(root).table("pairs")
     runs = [{"label": "both", "command": "evaluate support", "summary": {"pairs": 2, "recall": 1.0}}]
-    return Made(
-        "pairs", tables.commit_of(root), tables.code_of(table, root), "2026-01-02", "the judge", 0, runs=runs, **more
+    return Provenance(
+        "pairs", tables.commit_of(root), tables.code_hash(table, root), "2026-01-02", "the judge", 0, runs=runs, **more
     )
 
 
 def test_what_the_registry_names_is_there() -> None:
     registry = tables.read_registry()
     for name, table in registry.tables.items():
-        assert tables.code_of(table), name
+        assert tables.code_hash(table), name
         assert (ROOT / "docs/results" / table.page).exists(), name
         assert all(one in registry.data for one in table.data), name
         assert all(run.command.startswith(("evaluate ", "bench ")) for run in table.runs), name
@@ -77,12 +77,12 @@ def test_what_the_registry_names_is_there() -> None:
 
 def test_every_kept_table_is_written_from_its_own_rows() -> None:
     registry = tables.read_registry()
-    kept = {name: found for name in registry.tables if (found := tables.made_of(name))}
+    kept = {name: found for name in registry.tables if (found := tables.read_provenance(name))}
     assert kept
     for name, found in kept.items():
         page = ROOT / "docs/results/tables" / f"{name}.md"
         assert page.read_text(encoding="utf-8") == tables.rendered(found, registry.tables[name])
-        assert all({"run", "id"} <= row.keys() for row in tables.kept_rows(name)), name
+        assert all({"run", "id"} <= row.keys() for row in tables.read_stored_rows(name)), name
 
 
 def test_a_table_says_by_itself_that_its_code_has_changed(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -90,7 +90,7 @@ def test_a_table_says_by_itself_that_its_code_has_changed(checkout: Path, capsys
     assert tables.state("pairs", table, checkout) == (
         False, "not made anew: its figures stand in support.md alone",
     )  # fmt: skip
-    tables.keep(made(checkout), [{"id": "1", "claim": "Lentils.", "probability": 0.9}], table, checkout)
+    tables.store_rows(made(checkout), [{"id": "1", "claim": "Lentils.", "probability": 0.9}], table, checkout)
     is_current, says = tables.state("pairs", table, checkout)
     assert is_current
     assert says.startswith("as the code is (of 2026-01-02, commit ")
@@ -108,13 +108,13 @@ def test_a_table_says_by_itself_that_its_code_has_changed(checkout: Path, capsys
 def test_rows_are_kept_without_what_the_data_says_and_the_same_rows_are_the_same_bytes(checkout: Path) -> None:
     table = tables.read_registry(checkout).table("pairs")
     row = {"id": "1", "claim": "Lentils.", "pool": [{"text": "iron", "votes": 2}], "passages": ["p1"], "answer": "iron"}
-    path, page = tables.keep(made(checkout), [row], table, checkout)
+    path, page = tables.store_rows(made(checkout), [row], table, checkout)
     before = path.read_bytes()
     [first, second] = gzip.decompress(before).decode().splitlines()
     assert json.loads(first)["commit"] == tables.commit_of(checkout)
     assert json.loads(second) == {"id": "1", "pool": [{"votes": 2}], "passages": ["p1"], "answer": "iron"}
     assert "| both | 2 | 1.000 |" in page.read_text(encoding="utf-8")
-    tables.keep(made(checkout), [row], table, checkout)
+    tables.store_rows(made(checkout), [row], table, checkout)
     assert path.read_bytes() == before
     page.unlink()
     reproduce(checkout=checkout, pages=True)
@@ -127,18 +127,18 @@ def test_a_table_with_a_line_for_each_strategy() -> None:
     table = Table(title="T", page="p.md", modules=("x",), columns={}, each=each, runs=(run,))  # type: ignore[arg-type]
     em = {"value": 0.5, "low": 0.25, "high": 0.75}
     summary = {"strategies": {"concat": {"em": em}, "a@b:0.5": {"em": em}}, "differences": {"a@b:0.5": {"em": em}}}
-    text = tables.rendered(Made("t", "", "", "", "", 0, runs=[{**run, "summary": summary}]), table)
+    text = tables.rendered(Provenance("t", "", "", "", "", 0, runs=[{**run, "summary": summary}]), table)
     assert "| NQ: concat | 0.500 [0.250, 0.750] |  |" in text
     assert "| NQ: a@b:0.5 | 0.500 [0.250, 0.750] | 0.500 [0.250, 0.750] |" in text
 
 
 def test_a_table_is_made_by_its_command(checkout: Path, tmp_path: Path) -> None:
     reproduce(names=["pairs"], checkout=checkout, data_dir=tmp_path / "data")
-    found = tables.made_of("pairs", checkout)
+    found = tables.read_provenance("pairs", checkout)
     assert found
     assert found.commit == tables.commit_of(checkout).rstrip("+")
     assert found.runs[0]["summary"]["pairs"] == 2
-    assert [row["label"] for row in tables.kept_rows("pairs", checkout)] == ["supported", "not_supported"]
+    assert [row["label"] for row in tables.read_stored_rows("pairs", checkout)] == ["supported", "not_supported"]
     (checkout / "docs/results/tables.toml").write_text(
         REGISTRY.replace("evaluate support", "evalute"), encoding="utf-8"
     )
@@ -219,20 +219,22 @@ def test_files_are_derived_by_a_rule(tmp_path: Path) -> None:
 
 def test_what_was_looked_at_is_told_by_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = questions(tmp_path / "all.jsonl", 20)
-    drawn = Drawn(file=path.name, why="read", seed=1, skip=2, limit=3)
-    found = looked_at.ids_of(List(sets=(Looked(name="Q", samples=(drawn,)),)), Registry(tables={}), tmp_path)
+    drawn = SampleSpec(file=path.name, why="read", seed=1, skip=2, limit=3)
+    found = looked_at.ids_of(
+        LookedAtList(sets=(LookedAtSet(name="Q", samples=(drawn,)),)), Registry(tables={}), tmp_path
+    )
     assert found == {"Q": sorted(f"q{n}" for n in sample(range(20), 3, 1, 2))}
     (tmp_path / "docs/results").mkdir(parents=True)
     looked_at.write(found, tmp_path)
-    ids = looked_at.known(tmp_path)
+    ids = looked_at.looked_at_ids(tmp_path)
     assert ids == set(found["Q"])
-    monkeypatch.setattr(looked_at, "known", lambda: ids)
-    [says] = looked_at.remarked({"remarks": {}}, ["new", *ids])["remarks"].items()
+    monkeypatch.setattr(looked_at, "looked_at_ids", lambda: ids)
+    [says] = looked_at.with_looked_at_remark({"remarks": {}}, ["new", *ids])["remarks"].items()
     assert says == ("of 4 questions that were looked at while this was made (docs/results/looked_at.toml)", 3)
-    assert looked_at.remarked({"em": 1}, ["new"]) == {"em": 1}
+    assert looked_at.with_looked_at_remark({"em": 1}, ["new"]) == {"em": 1}
 
 
 @pytest.mark.skipif(not SHARED.exists(), reason="the data isn't here")
 def test_the_ids_that_are_kept_are_those_of_the_samples() -> None:
-    found = looked_at.ids_of(tables.read_list(ROOT / looked_at.LIST, List), tables.read_registry(), SHARED)
-    assert found == json.loads((ROOT / looked_at.IDS).read_text(encoding="utf-8"))
+    found = looked_at.ids_of(tables.read_list(ROOT / looked_at.LIST_FILE, LookedAtList), tables.read_registry(), SHARED)
+    assert found == json.loads((ROOT / looked_at.IDS_FILE).read_text(encoding="utf-8"))

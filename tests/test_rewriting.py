@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from assistant.errors import DataError
-from assistant.evaluation.rewriting import Rewriting, choose, read_follow_ups, rouge1
+from assistant.evaluation.rewriting import Rewriting, read_follow_ups, rouge1, sample_follow_ups
 from assistant.experiment.options import Sample
 from assistant.protocols import silent
 from tests.conftest import ScriptedLLM
@@ -65,7 +65,7 @@ def test_null_is_a_rewrite_that_nobody_made_and_a_reply_that_nobody_gave(tmp_pat
     assert [(one.question, one.reply) for one in when.history] == [
         ("Who is Frank Zappa?", ""), ("Where was he born?", ""),
     ]  # fmt: skip
-    assert choose([born, when], Sample(), None) == {when.id: when}
+    assert sample_follow_ups([born, when], Sample(), None) == {when.id: when}
     unsaid = IKAT | {"turns": [turn | {"resolved_utterance": None, "response": None} for turn in IKAT["turns"]]}
     [stay] = read_follow_ups(lines(tmp_path / "i.jsonl", unsaid))
     assert (stay.human, stay.history[0].reply) == ("", "")
@@ -106,12 +106,12 @@ def test_rewrites_are_compared_with_peoples(parts, tmp_path) -> None:
 def test_the_share_of_the_gap_that_rewriting_closes(parts, tmp_path) -> None:
     path = lines(tmp_path / "d.jsonl", CANARD, IKAT)
     qrels = {"d/2": {"birth": 1}, "2023_train/1-1_2": {"holland": 1}}
-    follow_ups = choose(read_follow_ups(path), Sample(), qrels)
+    follow_ups = sample_follow_ups(read_follow_ups(path), Sample(), qrels)
     assert set(follow_ups) == set(qrels)
-    (last,) = choose(read_follow_ups(path), Sample(skip=1), qrels)
+    (last,) = sample_follow_ups(read_follow_ups(path), Sample(skip=1), qrels)
     assert last == list(follow_ups)[1]
     with pytest.raises(DataError, match="No follow-up has both"):
-        choose([replace(one, human="") for one in follow_ups.values()], Sample(), qrels)
+        sample_follow_ups([replace(one, human="") for one in follow_ups.values()], Sample(), qrels)
     retriever = ByWord(birth="zappa birth", holland="in holland")
     task = Rewriting(path, follow_ups, "m", 0, retriever, qrels)
     run = task.open(tmp_path / "out")

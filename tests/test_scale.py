@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from assistant.errors import DataError
 from assistant.settings import Settings
 from benchmarks.commands import app
-from benchmarks.scale import House, holds, simulate
+from benchmarks.scale import House, find_capacity, simulate
 
 ROOT = Path(__file__).parents[1]
 ALONE = House("one seat", 1, 1, 1, 0.0, 2.0, 1.0)
@@ -46,11 +46,11 @@ def test_no_house_answers_more_than_its_slowest_part() -> None:
 
 
 def test_more_people_are_held_the_longer_they_wait_and_none_where_nobody_would() -> None:
-    short, long = holds(ALONE, 30.0, 10.0, 3000), holds(ALONE, 30.0, 40.0, 3000)
+    short, long = find_capacity(ALONE, 30.0, 10.0, 3000), find_capacity(ALONE, 30.0, 40.0, 3000)
     assert 1 <= short.people < long.people
     assert long.worst <= 40
     with pytest.raises(DataError, match="does not answer one person within 1 s"):
-        holds(ALONE, 30.0, 1.0, 3000)
+        find_capacity(ALONE, 30.0, 1.0, 3000)
 
 
 def test_times_that_are_none_are_refused() -> None:

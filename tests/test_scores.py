@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from assistant.__main__ import app
 from assistant.errors import DataError
 from assistant.evaluation import scores
-from assistant.evaluation.answers import Answers, Experiment, Varied, prepare
+from assistant.evaluation.answers import Answers, Experiment, SettingGrid, prepare
 from assistant.protocols import Parts, silent
 from tests.scripted import FixedRetriever
 from tests.test_evaluate_answers import Reader, files, passages  # noqa: F401 - a fixture
@@ -29,7 +29,7 @@ def scored(files: tuple[Path, Path], parts: Parts, tmp_path: Path) -> Scored:  #
     parts = replace(parts, retriever=FixedRetriever(passages("France", "Peru", "Kenya")))
 
     def run(name: str, model: str = "scripted", **changed: object) -> DataFrame:
-        settings = Varied((2, 3)).settings
+        settings = SettingGrid((2, 3)).settings
         experiment = replace(Experiment(*files, ("concat", "itrg_refresh/document"), settings), **changed)
         task = Answers(experiment, prepare(experiment), model)
         run = task.open(tmp_path / f"run-{name}")

@@ -27,9 +27,9 @@ from assistant.llm import load as choice
 from assistant.llm.engines import server
 from assistant.llm.engines.server import Server
 from assistant.llm.servers.address import root_of
-from assistant.llm.servers.discovery import KINDS, on_this_computer
+from assistant.llm.servers.discovery import KINDS, local_servers
 from assistant.llm.servers.ollama import Ollama
-from assistant.llm.servers.openai_compatible import estimated, fewest
+from assistant.llm.servers.openai_compatible import estimated_tokens, min_tokens
 from assistant.llm.servers.probe import Probed, absences, probe
 from assistant.llm.servers.wire import CONNECT, Wire
 from assistant.protocols import LLM, Parts, silent
@@ -292,18 +292,18 @@ class TestVllm:
     def test_a_server_that_does_not_come_to_counting_holds_nobody_up(
         self, met: Met, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(server, "COUNTING", 0.3)
+        monkeypatch.setattr(server, "COUNT_SECONDS", 0.3)
         answers, waited, go = vllm(says, {"y": 0.6}), list[str](), Event()
         engine, there = met(answers)
         exact, tokenize = engine.count(ask("abcd")), answers["/tokenize"]
         there.answers["/tokenize"] = lambda request: (waited.append(request.path), go.wait(20), tokenize(request))[-1]
         assert engine.count(ask("abcd")) == exact  # which is known
-        assert engine.count(ask("abcde")) == estimated(ask("abcde"))
-        assert engine.count(ask("abcdef")) == estimated(ask("abcdef"))
+        assert engine.count(ask("abcde")) == estimated_tokens(ask("abcde"))
+        assert engine.count(ask("abcdef")) == estimated_tokens(ask("abcdef"))
         assert len(waited) == 1
         assert run(engine, "Hi")[-1].text
         go.set()
-        monkeypatch.setattr(server, "ESTIMATING", 0.0)
+        monkeypatch.setattr(server, "ESTIMATE_SECONDS", 0.0)
         assert engine.count(ask("abcde")) == exact + 1
 
     def test_prompts_are_counted_by_the_server_and_its_makers_sampling_is_overridden(self, met: Met) -> None:
@@ -334,7 +334,7 @@ class TestVllm:
     def test_a_server_that_is_down_as_its_engine_is_salted_is_told_by_the_first_call(
         self, met: Met, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(server, "AGAIN", 0.0)
+        monkeypatch.setattr(server, "RETRY_SECONDS", 0.0)
         engine, there = met({**vllm(says, {"y": 0.6}), "/v1/models": lambda _: Reply({"error": "not yet"}, 404)})
         mine = engine.salted("mine")
         with pytest.raises(ModelError, match="doesn't speak as"):
@@ -531,7 +531,7 @@ class TestCut:
     ],
 )
 def test_no_prompt_has_fewer_tokens_than_are_counted_on(at_real: Server, text: str) -> None:
-    assert fewest((Message("user", text),)) <= at_real.count((Message("user", text),))
+    assert min_tokens((Message("user", text),)) <= at_real.count((Message("user", text),))
 
 
 # --- thoughts -----------------------------------------------------------------------------------------------------
@@ -927,7 +927,7 @@ def settings_at(address: str, folder: Path, **llm: object) -> Settings:
 def test_a_server_that_is_down_at_the_start_answers_once_it_is_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server, "AGAIN", 0.0)
+    monkeypatch.setattr(server, "RETRY_SECONDS", 0.0)
     with StandIn(plain(says)) as there:
         answers, there.answers = there.answers, {}
         told: list[str] = []
@@ -964,7 +964,7 @@ def test_servers_of_this_computer_are_found_side_by_side() -> None:
 
     with StandIn(ollama(says)) as one, StandIn(lm_studio(says)) as other, StandIn({"/v1/models": slow}) as late:
         since = time.perf_counter()
-        found = apart(lambda: asyncio.run(on_this_computer([one.address, late.address, other.address])))
+        found = apart(lambda: asyncio.run(local_servers([one.address, late.address, other.address])))
         assert time.perf_counter() - since < 30
     assert [(server.kind, server.address, server.models) for server in found] == [
         ("Ollama", one.address, ("small:latest",)),

@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 
 from assistant.store import sessions, users
 from assistant.store.database import connect
-from assistant.store.sessions import LASTS, Sessions
+from assistant.store.sessions import LOGIN_SECONDS, Sessions
 from assistant.store.users import Logins, hash_password
 
 PASSWORD = "correct horse"
@@ -63,14 +63,14 @@ def test_a_name_is_kept_as_the_login_has_it_and_may_stand_in_the_settings(engine
 def test_a_log_in_ends_with_its_time_and_the_oldest_of_too_many(
     here: Sessions, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sessions, "MOST_OF_USER", 2)
+    monkeypatch.setattr(sessions, "MAX_USER_SESSIONS", 2)
     for n in range(2):
         here[f"more {n}"] = "ada"
     assert [here.get(one) for one in ("secret of ada", "more 0", "more 1", "secret of bob")] == [
         None, "ada", "ada", "bob",
     ]  # fmt: skip
     with engine.begin() as connection:
-        connection.exec_driver_sql(f"UPDATE sessions SET begun = begun - {LASTS + 1}")
+        connection.exec_driver_sql(f"UPDATE sessions SET begun = begun - {LOGIN_SECONDS + 1}")
     assert here.get("more 1") is None
 
 

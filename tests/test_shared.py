@@ -24,7 +24,7 @@ from assistant.runs import Runs
 from assistant.store import shared, users
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
-from assistant.store.shared import SILENCE, Leases, WrongPasswords, place, process
+from assistant.store.shared import MAX_SILENT_SECONDS, Leases, WrongPasswords, process_address, process_id
 from assistant.store.tokens import AccessTokens
 from assistant.store.usage import Usage
 from assistant.store.users import Logins
@@ -35,7 +35,7 @@ from benchmarks.visitor import Visitor
 from ptkb.store import Ptkb
 from tests.fixtures_postgres import newer
 
-HOST = place().rsplit(" ", 2)[0]
+HOST = process_address().rsplit(" ", 2)[0]
 ELSEWHERE = "another-computer 1 0.0"
 
 
@@ -102,9 +102,9 @@ def test_a_process_asked_to_stop_hears_of_it_and_no_other_user_can_ask(mine: Lea
 
 def test_one_on_another_computer_counts_as_dead_once_it_is_silent(mine: Leases, other: Leases, engine: Engine) -> None:
     other.begin("ada", "c")
-    silent_for(engine, SILENCE - 5)
+    silent_for(engine, MAX_SILENT_SECONDS - 5)
     other.look()
-    silent_for(engine, SILENCE - 5)
+    silent_for(engine, MAX_SILENT_SECONDS - 5)
     with pytest.raises(BusyError):
         mine.begin("ada", "c")
     silent_for(engine, 10)
@@ -138,10 +138,10 @@ def test_a_clock_that_is_set_makes_no_living_process_dead(
 
 def test_a_process_that_is_forked_is_another_one() -> None:
     with ProcessPoolExecutor(1, get_context("fork")) as pool:
-        forked = pool.submit(process), pool.submit(place)
-        assert process() != forked[0].result()
-        assert place() != forked[1].result()
-    assert process() == process()
+        forked = pool.submit(process_id), pool.submit(process_address)
+        assert process_id() != forked[0].result()
+        assert process_address() != forked[1].result()
+    assert process_id() == process_id()
 
 
 def test_a_turn_is_shown_as_running_while_its_process_lives(
@@ -154,7 +154,7 @@ def test_a_turn_is_shown_as_running_while_its_process_lives(
         connection.exec_driver_sql("UPDATE turns SET process = 'other'")
     other.begin("ada", made)
     assert store.get("ada", made).turns == (half,)
-    silent_for(engine, SILENCE + 1)
+    silent_for(engine, MAX_SILENT_SECONDS + 1)
     [stopped] = store.get("ada", made).turns
     assert (stopped.status, stopped.answer) == ("stopped", Answer("Because"))
 
@@ -164,7 +164,7 @@ def runs(engine: Engine) -> Iterator[Callable[[str, str], Runs]]:
     opened: list[Runs] = []
 
     def make(process: str, place: str = ELSEWHERE) -> Runs:
-        opened.append(Runs(shared=Leases(engine, process, place), most=2))
+        opened.append(Runs(shared=Leases(engine, process, place), max_per_user=2))
         return opened[-1]
 
     yield make
@@ -181,7 +181,7 @@ def waiting(stop: Event) -> Iterator[Turn]:
 def test_two_workers_write_one_answer_in_a_conversation_and_two_for_a_user(
     runs: Callable[[str], Runs], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("assistant.runs.LOOK", 0.05)
+    monkeypatch.setattr("assistant.runs.SWEEP_SECONDS", 0.05)
     one, two = runs("one"), runs("two")
     run = one.start("ada", "c", waiting)
     for conversation, why in (("c", "in this conversation"), ("d", None), ("e", "2 answers")):
@@ -225,7 +225,7 @@ def test_no_answer_begins_once_the_database_is_of_a_newer_version(
 def test_a_worker_whose_clock_is_wrong_writes_the_moments_of_the_server(
     postgres_emptied: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(users, "MOST_ADDRESSES", 1)
+    monkeypatch.setattr(users, "MAX_ADDRESSES", 1)
     engine = connect(postgres_emptied)
     store, logins, uses = Conversations(engine), users.Logins(engine), Usage(engine)
     with time_machine.travel(now() + timedelta(days=400)):
@@ -263,7 +263,7 @@ def test_wrong_passwords_are_counted_for_all_workers(
     assert LONGEST_WAIT - 60 < one.wait(("ada", "192.0.2.1")) <= LONGEST_WAIT
     one.forget(("ada", "192.0.2.1"))
     assert two.wait(("ada", "192.0.2.1")) == 0
-    monkeypatch.setattr(shared, "MOST_KEPT", 3)
+    monkeypatch.setattr(shared, "MAX_COUNTED_KEYS", 3)
     for n in range(6):
         one.note(f"zoe{n}")
     with engine.connect() as connection:

@@ -14,15 +14,15 @@ def test_the_least_work_comes_first_and_of_equals_who_came_first() -> None:
     lock, order = ShortestFirst(), list[str]()
 
     def take(name: str, work: int) -> None:
-        with lock.held(work):
+        with lock.hold(work):
             order.append(name)
 
     wanted = [("many", 900), ("few", 8), ("some", 90), ("few more", 8)]
     threads = [Thread(target=take, args=one) for one in wanted]
-    with lock.held(1):
+    with lock.hold(1):
         for count, thread in enumerate(threads, 1):
             thread.start()
-            until(lambda count=count: len(lock._waiting) == count)  # noqa: SLF001
+            until(lambda count=count: lock.waiting_count == count)
         assert order == []
     for thread in threads:
         thread.join(5)
@@ -33,15 +33,15 @@ def test_several_hold_it_but_no_two_with_the_same_thing() -> None:
     lock, order = ShortestFirst(2), list[str]()
 
     def take(thing: str, work: int) -> None:
-        with lock.held(work, thing):
+        with lock.hold(work, thing):
             order.append(f"{thing}{work}")
 
     threads = [Thread(target=take, args=one) for one in [("a", 1), ("c", 9)]]
-    with lock.held(1, "a"):
-        with lock.held(1, "b"):
+    with lock.hold(1, "a"):
+        with lock.hold(1, "b"):
             for count, thread in enumerate(threads, 1):
                 thread.start()
-                until(lambda count=count: len(lock._waiting) == count)  # noqa: SLF001
+                until(lambda count=count: lock.waiting_count == count)
             assert order == []
         threads[1].join(5)
         assert order == ["c9"]
@@ -51,7 +51,7 @@ def test_several_hold_it_but_no_two_with_the_same_thing() -> None:
 
 def test_an_error_gives_it_back() -> None:
     lock = ShortestFirst()
-    with pytest.raises(ValueError, match="no network"), lock.held(1):
+    with pytest.raises(ValueError, match="no network"), lock.hold(1):
         raise ValueError("no network")
-    with lock.held(1):
+    with lock.hold(1):
         pass

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from assistant.text.spots import Spots, spots
+from assistant.text.spots import QuoteLocation, locate_quote
 
 PAGE = "House rules Tea is a drink. The key hangs be- hind the green door. Oats are a cereal.".split()
 
 
 def said(quote: str, page: list[str] = PAGE) -> tuple[str, float]:
-    found = spots(quote, page)
+    found = locate_quote(quote, page)
     return " ".join(page[n] for n in found.places), round(found.share, 2)
 
 
@@ -38,16 +38,16 @@ def test_of_a_quote_with_other_words_in_it_those_are_found_that_are_there() -> N
 
 def test_it_is_sought_where_most_of_it_is_and_not_all_over_the_page() -> None:
     page = ["the", "of", "a", *["filler"] * 60, *PAGE]
-    found = spots("The key of the green door", page)
+    found = locate_quote("The key of the green door", page)
     assert found.places
     assert min(found.places) > 60
 
 
 def test_what_is_not_there_has_no_share_to_speak_of() -> None:
-    assert spots("Bananas grow in warm countries.", PAGE) == Spots()
-    assert spots("The moon is far away from any sea or land", PAGE).share < 0.5
+    assert locate_quote("Bananas grow in warm countries.", PAGE) == QuoteLocation()
+    assert locate_quote("The moon is far away from any sea or land", PAGE).share < 0.5
 
 
 @pytest.mark.parametrize(("quote", "page"), [("", PAGE), ("…", PAGE), ("Tea", []), ("Tea", ["", "…"])])
 def test_nothing_is_found_of_nothing(quote: str, page: list[str]) -> None:
-    assert spots(quote, page) == Spots()
+    assert locate_quote(quote, page) == QuoteLocation()

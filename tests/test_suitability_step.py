@@ -15,7 +15,7 @@ from assistant.protocols import Parts
 from assistant.steps import suitability
 from assistant.steps.closed_book import unbacked
 from assistant.store.conversations import Conversation
-from assistant.types import Answer, Choices, Digest, Fact, LeftOut, Passage, RankedFact, Turn, TurnEvent, now
+from assistant.types import Answer, Choices, Digest, Fact, OmittedText, Passage, RankedFact, Turn, TurnEvent, now
 from assistant.web import render
 from assistant.wording.replies import FIXED, fixed
 from assistant.wording.views import as_json
@@ -55,7 +55,7 @@ def read(parts: Parts, *texts: str, facts: Sequence[str] = ("I play chess.", ALL
 def test_of_a_list_only_what_clashes_goes(parts: Parts) -> None:
     turn = read(parts, LIST, "Eat slowly.")
     assert [one.text for one in turn.shown] == ["Good ideas are oats with berries, or yoghurt.", "Eat slowly."]
-    assert turn.left_out == (LeftOut("toast with peanut butter", ALLERGY, "p0"),)
+    assert turn.left_out == (OmittedText("toast with peanut butter", ALLERGY, "p0"),)
 
 
 @pytest.mark.parametrize(
@@ -166,8 +166,8 @@ def test_a_whole_turn_leaves_out_what_the_model_wrote_as_well(parts: Parts) -> N
     turn = asked(parts, said, passages=[Passage("p", "Breakfast", LIST)])
     assert turn.answer
     assert turn.answer.text == "Good ideas are oats with berries, or yoghurt. [1]"
-    assert turn.left_out[0] == LeftOut("toast with peanut butter", ALLERGY, "p")
-    assert turn.left_out[-1] == LeftOut("toast with peanut butter", ALLERGY)
+    assert turn.left_out[0] == OmittedText("toast with peanut butter", ALLERGY, "p")
+    assert turn.left_out[-1] == OmittedText("toast with peanut butter", ALLERGY)
     assert Turn.from_json(turn.to_json()) == turn
     assert as_json(turn)["left_out"][0]["fact"] == ALLERGY
     html = render.transcript(Conversation("i", "", now(), now(), (turn,)), ())

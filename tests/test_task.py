@@ -82,5 +82,9 @@ def test_the_options_of_a_group_are_the_commands_own() -> None:
     assert CliRunner().invoke(app, [*words, "--limit", "0"]).exit_code == 2
     command(name="y")
     assert seen == [("x", Sample(limit=2, seed=3), 1), ("y", Sample(), None)]
-    assert Sample(limit=2, seed=3).of("abc") == Sample(limit=2, seed=3).of("abc") != Sample(limit=2, seed=4).of("abc")
-    assert Sample().of("abc") == ["a", "b", "c"]
+    assert (
+        Sample(limit=2, seed=3).draw_or_all("abc")
+        == Sample(limit=2, seed=3).draw_or_all("abc")
+        != Sample(limit=2, seed=4).draw_or_all("abc")
+    )
+    assert Sample().draw_or_all("abc") == ["a", "b", "c"]

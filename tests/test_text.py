@@ -3,10 +3,10 @@ from typing import Literal
 import pytest
 
 from assistant.text.sentences import (
-    around,
+    surrounding_sentences,
     clean,
-    ended,
-    finished,
+    ends_a_sentence,
+    finished_text,
     normalise,
     quote,
     sentences,
@@ -105,7 +105,7 @@ def test_a_list_with_semicolons_is_one_sentence() -> None:
 def test_what_the_room_cut_off_is_not_shown_as_if_it_were_whole(
     written: str, form: str, finish: Literal["stop", "length"], expected: str
 ) -> None:
-    assert finished(Completion(written, finish=finish), form) == expected
+    assert finished_text(Completion(written, finish=finish), form) == expected
 
 
 @pytest.mark.timeout(60)
@@ -118,15 +118,15 @@ def test_a_megabyte_of_semicolons_is_one_sentence_within_seconds() -> None:
     [("It is.", True), ("It is: “so!” ", True), ("是的。", True), ("It is", False), ("These are:", False), ("", False)],
 )
 def test_what_was_broken_off_has_no_end(text: str, whole: bool) -> None:
-    assert ended(text) == whole
+    assert ends_a_sentence(text) == whole
 
 
 def test_a_stretch_has_its_sentence_in_the_middle_as_far_as_there_is_room() -> None:
     text = "One is here. Two is here. Three is here. Four is here. Five is here."
     three = Span(text.index("Three"), text.index("Three") + 14)
-    assert quote(text, around(text, three, 9)) == "Two is here. Three is here. Four is here."
-    assert quote(text, around(text, three, 1)) == "Three is here."
-    assert quote(text, around(text, three, 99)) == text
-    assert quote(text, around(text, Span(0, 12), 6)) == "One is here. Two is here."
-    assert quote(text, around(text, Span(len(text) - 14, len(text)), 6)) == "Four is here. Five is here."
-    assert around("", Span(0, 0), 9) == Span(0, 0)
+    assert quote(text, surrounding_sentences(text, three, 9)) == "Two is here. Three is here. Four is here."
+    assert quote(text, surrounding_sentences(text, three, 1)) == "Three is here."
+    assert quote(text, surrounding_sentences(text, three, 99)) == text
+    assert quote(text, surrounding_sentences(text, Span(0, 12), 6)) == "One is here. Two is here."
+    assert quote(text, surrounding_sentences(text, Span(len(text) - 14, len(text)), 6)) == "Four is here. Five is here."
+    assert surrounding_sentences("", Span(0, 0), 9) == Span(0, 0)

@@ -14,7 +14,7 @@ from assistant.errors import ModelError
 from assistant.llm import thoughts
 from assistant.llm.backends.llama_cpp import LlamaCpp
 from assistant.llm.engines.server import Server
-from assistant.llm.thoughts import spoken
+from assistant.llm.thoughts import without_thought
 from assistant.protocols import Engine, silent
 from assistant.settings import LLMSettings, Settings
 from assistant.types import Completion, Options
@@ -37,27 +37,27 @@ Making = Callable[[str], Engine]
     ],
 )
 def test_the_reply_is_what_comes_after_the_thought(text: str, reply: str) -> None:
-    assert spoken(Completion(text), Options()) == Completion(reply)
+    assert without_thought(Completion(text), Options()) == Completion(reply)
 
 
 def test_a_thought_that_never_ends_is_told_and_what_keeps_to_a_schema_is_left_as_it_is() -> None:
     for finish in ("length", "stop"):
         with pytest.raises(ModelError, match="thought for as long as its reply may be"):
-            spoken(Completion("<think>Hm.", finish=finish), Options())
-    assert spoken(Completion("<think>", finish="stop"), Options(stop=("\n",))).text == ""
+            without_thought(Completion("<think>Hm.", finish=finish), Options())
+    assert without_thought(Completion("<think>", finish="stop"), Options(stop=("\n",))).text == ""
     said = Completion('{"tag": "</think>"}', finish="length")
-    assert spoken(said, Options(schema="{}")) == said
+    assert without_thought(said, Options(schema="{}")) == said
 
 
 def test_a_prompt_that_opens_no_thought_is_left_as_it_is() -> None:
-    assert thoughts.closed("<think>Hm.</think>\nassistant\n") == "<think>Hm.</think>\nassistant\n"
+    assert thoughts.with_thought_closed("<think>Hm.</think>\nassistant\n") == "<think>Hm.</think>\nassistant\n"
 
 
 def test_a_reply_that_its_model_ends_without_a_thought_is_shown_then() -> None:
-    of_server = thoughts.Thoughts()
+    of_server = thoughts.ThoughtFilter()
     of_server.unopened = True
-    assert of_server.without("Oats.", over=False, apart=False) == ""
-    assert of_server.without("Oats.", over=True, apart=False) == "Oats."
+    assert of_server.reply_text("Oats.", over=False, apart=False) == ""
+    assert of_server.reply_text("Oats.", over=True, apart=False) == "Oats."
 
 
 # --- real engines ---------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import torch
 from assistant.errors import DataError, ModelError
 from assistant.protocols import silent
 from assistant.training.loop import MODEL
-from assistant.training.trainer import Labelled, PairTrainer, Plan
+from assistant.training.trainer import LabelledPair, PairTrainer, Plan
 
 pytest_plugins = ["tests.fixtures_relevance"]
 
@@ -23,7 +23,7 @@ def one_thread():
 
 
 WORDS = "milk lentils paris lima oslo nairobi france peru norway kenya".split()
-PAIRS = [Labelled(one, other, float(other in WORDS[:5])) for one in WORDS for other in WORDS]
+PAIRS = [LabelledPair(one, other, float(other in WORDS[:5])) for one in WORDS for other in WORDS]
 
 
 def trainer(folder: Path, base: Path, **changes) -> PairTrainer:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from assistant.training.suitability.replies import make_replies, of_people, to_you
-from assistant.training.suitability.tables import Group, Item, Tables, Tags, load
+from assistant.training.suitability.tables import Group, Item, Tables, Tags, load_tables
 
 SEED = 0
 
@@ -30,9 +30,9 @@ def test_a_fact_is_told_again_to_the_person_and_of_people(fact: str, you: str, p
 
 
 def test_pairs_are_different_and_whole_and_each_way_to_offer_clashes_as_often_as_it_does_not():
-    pairs = make_replies(load("train", SEED), 3000, SEED)
+    pairs = make_replies(load_tables("train", SEED), 3000, SEED)
     assert len({(pair.fact, pair.text) for pair in pairs}) == 3000
-    assert pairs == make_replies(load("train", SEED), 3000, SEED)
+    assert pairs == make_replies(load_tables("train", SEED), 3000, SEED)
     assert not [pair for pair in pairs if "{" in pair.text or "  " in pair.text or pair.text != pair.text.strip()]
     for what in ("offers", "repeating", "sparing"):
         clashing = Counter(pair.clash for pair in pairs if pair.recipe == f"reply {what}")
@@ -46,7 +46,7 @@ def about_a_vegan() -> Tables:
         Item("a toast with cheddar", "food", Tags.parse("dairy gluten")),
         Item("an apple", "food", Tags.parse("")),
     )
-    return replace(load("train", SEED), groups=(group,), items=things)
+    return replace(load_tables("train", SEED), groups=(group,), items=things)
 
 
 def test_what_is_called_after_what_it_is_made_without_suits_and_after_something_else_does_not():

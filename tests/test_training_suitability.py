@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 from assistant.__main__ import app
 from assistant.judges.suitability.knowledge import Knowledge
 from assistant.training.suitability import tables
-from assistant.training.suitability.pairs import make
-from assistant.training.suitability.tables import Group, Tags, load, part_of
-from assistant.training.suitability.train import FALSE_ALARMS, IDLE_ALARMS, threshold_of
+from assistant.training.suitability.pairs import make_pairs
+from assistant.training.suitability.tables import Group, Tags, load_tables, part_of
+from assistant.training.suitability.train import MAX_FALSE_ALARMS, MAX_IDLE_ALARMS, threshold_of
 from tests.scripted import WordEmbedder
 
 DATA = Path(__file__).parent / "data"
@@ -31,7 +31,7 @@ def plain(text: str) -> str:
 def test_no_entry_is_in_two_parts():
     seen: set[str] = set()
     for part in ("train", "dev", "test"):
-        found = load(part, SEED)
+        found = load_tables(part, SEED)
         entries = {item.name for item in (*found.items, *found.free, *found.offers)} | {*found.idle, *found.harmless}
         entries |= {wording for group in found.groups for wording in group.wordings} | {*found.ingredients.names}
         assert not entries & seen
@@ -40,22 +40,22 @@ def test_no_entry_is_in_two_parts():
 
 
 def test_held_out_wordings_of_known_groups_are_not_learned():
-    learned = {wording for group in load("train", SEED).groups for wording in group.wordings}
-    names = {group.name for group in load("train", SEED).groups}
+    learned = {wording for group in load_tables("train", SEED).groups for wording in group.wordings}
+    names = {group.name for group in load_tables("train", SEED).groups}
     for part in ("dev", "test"):
-        known = load(part, SEED, known=True).groups
+        known = load_tables(part, SEED, known=True).groups
         assert len(known) > 30
         assert {group.name for group in known} <= names
         assert not {wording for group in known for wording in group.wordings} & learned
-        assert not {group.name for group in load(part, SEED).groups} & names
+        assert not {group.name for group in load_tables(part, SEED).groups} & names
 
 
 def test_no_learned_pair_holds_a_held_out_item_sentence_or_fact():
-    pairs = make(load("train", SEED), 3000, SEED)
+    pairs = make_pairs(load_tables("train", SEED), 3000, SEED)
     whole = " \n ".join(f"{pair.fact} \n {pair.text}" for pair in pairs).lower()
-    trained = " \n ".join(item.name.lower() for item in load("train", SEED).items)
+    trained = " \n ".join(item.name.lower() for item in load_tables("train", SEED).items)
     for part in ("dev", "test"):
-        found = load(part, SEED)
+        found = load_tables(part, SEED)
         names = [item.name for item in (*found.items, *found.offers)] + [w for g in found.groups for w in g.wordings]
         # "apple slices" may be within another's name, and a few names stand in sentences on something else
         apart = [
@@ -74,11 +74,16 @@ def test_another_seed_is_another_split_and_the_same_seed_the_same():
 
 def taught() -> tuple[set[str], set[str]]:
     """The facts and the texts of the tables."""
-    rows = tables.read("facts")["groups"].values()
+    rows = tables.read_table("facts")["groups"].values()
     told = {plain(text) for row in rows for key in ("wordings", "opposite") for text in row.get(key, ())}
-    told |= {plain(text) for text in tables.read("harmless")["facts"]}
-    named = {plain(name) for file in ("foods", "things") for table in tables.read(file).values() for name in table}
-    named |= {plain(name) for name in (*tables.read("sentences")["offers"], *tables.read("sentences")["idle"]["texts"])}
+    told |= {plain(text) for text in tables.read_table("harmless")["facts"]}
+    named = {
+        plain(name) for file in ("foods", "things") for table in tables.read_table(file).values() for name in table
+    }
+    named |= {
+        plain(name)
+        for name in (*tables.read_table("sentences")["offers"], *tables.read_table("sentences")["idle"]["texts"])
+    }
     return told, named
 
 
@@ -119,11 +124,11 @@ def test_items_stand_in_their_sentences_and_a_sentence_without_items_that_clash_
 
 
 def test_every_tag_that_clashes_has_an_item_and_every_group_wordings():
-    table = tables.read("facts")
+    table = tables.read_table("facts")
     tags = {
         word.rstrip("?")
         for file in ("foods", "things")
-        for items in tables.read(file).values()
+        for items in tables.read_table(file).values()
         for row in items.values()
         for word in row.split()
     } | {word.rstrip("?") for row in table["implies"].values() for word in row.split()}
@@ -142,13 +147,13 @@ def test_what_is_unsure_is_not_labelled():
 
 
 def test_the_same_seed_makes_the_same_pairs():
-    found = load("dev", SEED, known=True)
-    assert make(found, 200, 1) == make(found, 200, 1)
-    assert make(found, 200, 1) != make(found, 200, 2)
+    found = load_tables("dev", SEED, known=True)
+    assert make_pairs(found, 200, 1) == make_pairs(found, 200, 1)
+    assert make_pairs(found, 200, 1) != make_pairs(found, 200, 2)
 
 
 def test_pairs_are_different_of_both_labels_and_whole():
-    pairs = make(load("train", SEED), 3000, SEED)
+    pairs = make_pairs(load_tables("train", SEED), 3000, SEED)
     assert len({(pair.fact, pair.text) for pair in pairs}) == 3000
     assert 0.3 < sum(pair.clash for pair in pairs) / 3000 < 0.5
     assert not [pair for pair in pairs if re.search(r"[{}]", pair.fact + pair.text)]
@@ -158,24 +163,24 @@ def test_pairs_are_different_of_both_labels_and_whole():
 
 
 def test_tables_that_are_too_small_say_so():
-    small = load("dev", SEED)
+    small = load_tables("dev", SEED)
     bare = replace(small, groups=(), harmless=(), items=(), free=(), offers=(), idle=())
     bare = replace(bare, ingredients=replace(small.ingredients, names=()))
     with pytest.raises(ValueError, match="no more than"):
-        make(bare, 10, 0)
+        make_pairs(bare, 10, 0)
 
 
 # --- what is learned ---------------------------------------------------------------------------------------------
 
 
 def test_the_threshold_lets_few_false_alarms_through():
-    dev = make(load("dev", SEED, known=True), 400, SEED)
+    dev = make_pairs(load_tables("dev", SEED, known=True), 400, SEED)
     scores = [(n % 100) / 100 + n / 1e5 for n in range(400)]
     threshold = threshold_of(dev, scores)
     calm = [score for pair, score in zip(dev, scores, strict=True) if not pair.clash]
     idle = [score for pair, score in zip(dev, scores, strict=True) if pair.recipe in ("harmless", "opposite")]
-    assert sum(score > threshold for score in calm) / len(calm) < FALSE_ALARMS + 0.01
-    assert sum(score > threshold for score in idle) / len(idle) < IDLE_ALARMS + 1 / len(idle)
+    assert sum(score > threshold for score in calm) / len(calm) < MAX_FALSE_ALARMS + 0.01
+    assert sum(score > threshold for score in idle) / len(idle) < MAX_IDLE_ALARMS + 1 / len(idle)
 
 
 class Few(WordEmbedder):
@@ -189,7 +194,7 @@ class Few(WordEmbedder):
 
 
 def test_the_command_teaches_and_measures(tmp_path, monkeypatch):
-    for pairs in ("FAMILIAR", "KNOWN", "NEW"):
+    for pairs in ("FAMILIAR_PAIRS", "KNOWN_PAIRS", "NEW_PAIRS"):
         monkeypatch.setattr(f"assistant.training.suitability.train.{pairs}", 60)
     for epochs in ("FACT_EPOCHS", "THING_EPOCHS"):
         monkeypatch.setattr(f"assistant.training.suitability.train.{epochs}", 1)

@@ -21,18 +21,28 @@ from assistant.judges.pair_model import CURVE, Curve
 from assistant.judges.relevance.estimators.cross_encoder import CrossEncoderEstimator
 from assistant.judges.support.trained import Support, claimed
 from assistant.protocols import silent
-from assistant.training.relevance.pairs import make as question_pairs
+from assistant.training.relevance.pairs import make_pairs as question_pairs
 from assistant.training.support import edits
-from assistant.training.support.edits import WRONG, lightened, names, wronged
+from assistant.training.support.edits import FALSIFYING_EDITS, falsified, names, rephrased
 from assistant.training.support.entailment import read_entailment
-from assistant.training.support.pairs import FALSE, PARTLY, TRUE, Material, fold, make, measured, near_misses, read
-from assistant.training.support.quoted import Quoted, quoted
+from assistant.training.support.pairs import (
+    FALSE,
+    PARTLY,
+    TRUE,
+    Material,
+    fold,
+    is_relevance_test_item,
+    make_pairs,
+    near_misses,
+    read_material,
+)
+from assistant.training.support.quoted import QuotedDocument, read_quoted
 from assistant.training.support.quoted import pairs as quoted_pairs
 from assistant.training.support.spans import read_spans
 from assistant.training.support.statements import statement
-from assistant.training.support.train import Lesson, fit, shortcut, train
-from assistant.training.support.written import Written, pairs, written
-from assistant.training.trainer import Labelled, Plan
+from assistant.training.support.train import Lesson, claim_only_auc, fit_curve, train
+from assistant.training.support.written import WrittenPassage, pairs, read_written
+from assistant.training.trainer import LabelledPair, Plan
 from assistant.types import Claim, Passage
 from tests.scripted import FixedRetriever
 
@@ -134,7 +144,7 @@ def test_questions_become_statements_where_grammar_allows(question: str, answer:
     [
         (edits.another_name, "It is from Kepler Street.", {"It is from Weil.", "It is from Prague.",
          "It is from Brahe.", "It is from Vienna."}),
-        (edits.exchanged, "In 1600 Brahe hired Kepler.", {"In 1600 Kepler hired Brahe."}),
+        (edits.names_exchanged, "In 1600 Brahe hired Kepler.", {"In 1600 Kepler hired Brahe."}),
         (edits.negated, "It is old.", {"It is not old."}),
         (edits.negated, "It is not old.", {"It is old."}),
         (edits.opposite, "It came before the war.", {"It came after the war."}),
@@ -154,22 +164,22 @@ def test_another_number_is_another_and_of_the_same_form() -> None:
 
 
 def test_where_nothing_can_be_changed_nothing_is() -> None:
-    for edit in WRONG:
+    for edit in FALSIFYING_EDITS:
         assert edit("so it goes", "", Random(0)) is None
-    assert wronged("so it goes", "", Random(0)) is None
+    assert falsified("so it goes", "", Random(0)) is None
 
 
 def test_lists_are_not_exchanged() -> None:
-    assert edits.exchanged("We saw Rome, Paris and Lima.", "They saw Rome.", Random(0)) is None
+    assert edits.names_exchanged("We saw Rome, Paris and Lima.", "They saw Rome.", Random(0)) is None
 
 
 def test_a_lightened_sentence_says_less_and_names_what_it_is_about() -> None:
     found = {
-        lightened("It was founded (in 1348) by a king, which surprised all.", "Prague", Random(n)) for n in range(30)
+        rephrased("It was founded (in 1348) by a king, which surprised all.", "Prague", Random(n)) for n in range(30)
     }
     assert {"Prague was founded by a king.", "Prague was founded (in 1348) by a king."} <= found
     assert all(one is None or one.startswith(("Prague was founded", "It was founded")) for one in found)
-    assert lightened("So it goes.", "Prague", Random(0)) is None
+    assert rephrased("So it goes.", "Prague", Random(0)) is None
 
 
 def test_names_are_told_by_their_capitals_and_not_the_first_word() -> None:
@@ -181,40 +191,42 @@ def test_names_are_told_by_their_capitals_and_not_the_first_word() -> None:
 
 def test_no_article_is_in_two_splits(data: Path) -> None:
     titles = {
-        split: {one.passage.title for one in read(data, split).asked if one.passage.title.startswith("Article")}
+        split: {
+            one.passage.title for one in read_material(data, split).questions if one.passage.title.startswith("Article")
+        }
         for split in ("train", "dev", "test")
     }
     assert all(titles.values())
     assert not titles["train"] & titles["dev"] | titles["train"] & titles["test"] | titles["dev"] & titles["test"]
-    shown = " ".join(pair.second for pair in make(read(data, "train"), 0))
+    shown = " ".join(pair.second for pair in make_pairs(read_material(data, "train"), 0))
     assert not any(f"{title}:" in shown for title in titles["dev"] | titles["test"])
 
 
 def test_the_same_seed_makes_the_same_pairs_of_all_labels(data: Path) -> None:
-    material = read(data, "train")
-    found = make(material, 0)
-    assert found == make(material, 0)
-    assert found != make(material, 1)
+    material = read_material(data, "train")
+    found = make_pairs(material, 0)
+    assert found == make_pairs(material, 0)
+    assert found != make_pairs(material, 1)
     assert {one.label for one in found} == {TRUE, PARTLY, FALSE}
     assert len(found) == len(set(found))
     assert all(one.first.strip() and one.second.strip() for one in found)
-    assert {one.label for one in make(material, 0, frozenset(["answers"]))} == {TRUE, FALSE}
+    assert {one.label for one in make_pairs(material, 0, frozenset(["answers"]))} == {TRUE, FALSE}
 
 
 def test_true_pairs_show_what_they_claim_and_twins_lack_it(data: Path) -> None:
-    for pair in make(read(data, "train"), 0, frozenset(["answers"])):
+    for pair in make_pairs(read_material(data, "train"), 0, frozenset(["answers"])):
         if pair.first == claimed("Brahe", "Who hired Kepler?"):
             assert ("Brahe" in pair.second) is (pair.label == TRUE)
 
 
 def test_hops_that_lack_one_are_partly_so_or_not_at_all(data: Path) -> None:
-    for pair in make(read(data, "train"), 0, frozenset(["hops"])):
+    for pair in make_pairs(read_material(data, "train"), 0, frozenset(["hops"])):
         if pair.label != TRUE and pair.first.endswith("? Brahe"):
             assert (pair.label == PARTLY) is ("brahe" in pair.second.lower())
 
 
 def test_a_question_alone_is_true_beside_what_answers_it(data: Path) -> None:
-    found = make(read(data, "train"), 0, frozenset(["questions"]))
+    found = make_pairs(read_material(data, "train"), 0, frozenset(["questions"]))
     asked = [pair for pair in found if pair.first == "Who hired Kepler?"]
     assert {pair.label for pair in asked} == {TRUE, FALSE}
     assert all(("Brahe" in pair.second) is (pair.label == TRUE) for pair in asked)
@@ -226,9 +238,13 @@ def test_a_question_alone_is_true_beside_what_answers_it(data: Path) -> None:
 
 def test_what_the_estimator_is_measured_on_is_not_learned(data: Path) -> None:
     for split in ("train", "dev"):
-        asked = read(data, split).asked
-        assert not any(measured(one.passage.title) for one in asked if one.passage.title.startswith("Article"))
-        assert not any(measured(one.question) for one in asked if one.question.startswith("where is town"))
+        asked = read_material(data, split).questions
+        assert not any(
+            is_relevance_test_item(one.passage.title) for one in asked if one.passage.title.startswith("Article")
+        )
+        assert not any(
+            is_relevance_test_item(one.question) for one in asked if one.question.startswith("where is town")
+        )
 
 
 def test_marked_words_make_a_claim_that_is_not_supported_and_one_that_is(tmp_path: Path) -> None:
@@ -250,10 +266,10 @@ def test_marked_words_make_a_claim_that_is_not_supported_and_one_that_is(tmp_pat
 
 
 def test_written_claims_are_there_in_all_labels_and_in_one_split_each() -> None:
-    train, dev = written("train"), written("dev")
+    train, dev = read_written("train"), read_written("dev")
     assert len(train) > len(dev) > 10
     assert not {one.text for one in train} & {one.text for one in dev}
-    assert written("test") == []
+    assert read_written("test") == []
     found = pairs(train, 0)
     assert {pair.label for pair in found} == {TRUE, PARTLY, FALSE}
     alone = [pair for pair in found if pair.first.endswith("?")]
@@ -262,10 +278,10 @@ def test_written_claims_are_there_in_all_labels_and_in_one_split_each() -> None:
 
 
 def test_quoted_documents_are_there_in_all_labels_and_in_one_split_each() -> None:
-    train, dev = quoted("train"), quoted("dev")
+    train, dev = read_quoted("train"), read_quoted("dev")
     assert len(train) > len(dev) > 10
     assert not {one.titled for one in train} & {one.titled for one in dev}
-    assert quoted("test") == []
+    assert read_quoted("test") == []
     for one in (*train, *dev):
         named = {n for _, right, partly in one.questions for n in (*right, *partly)}
         assert named <= set(range(len(one.sentences))), one.title
@@ -275,7 +291,7 @@ def test_quoted_documents_are_there_in_all_labels_and_in_one_split_each() -> Non
 
 
 def test_a_sentence_that_does_not_answer_stands_beside_one_that_does() -> None:
-    ferry = Quoted(
+    ferry = QuotedDocument(
         "Ferry",
         ("Bicycles travel free.", "Dogs pay 3 euros.", "The bar is shut in winter.", "Children pay half."),
         (("What do dogs pay?", (1,), ()), ("What do cats pay?", (), ()), ("Who pays half or less?", (), (0, 3))),
@@ -296,7 +312,7 @@ def test_a_sentence_that_does_not_answer_stands_beside_one_that_does() -> None:
 
 
 def test_a_written_reply_that_tells_something_else_does_not_answer_even_beside_itself() -> None:
-    ferry = Written(
+    ferry = WrittenPassage(
         "Ferry",
         "Bicycles travel free from nine. Dogs pay two euros.",
         (
@@ -314,7 +330,7 @@ def test_a_written_reply_that_tells_something_else_does_not_answer_even_beside_i
 
 
 def test_what_a_model_replied_is_not_said_by_the_passage_most_like_its_own() -> None:
-    ferry = Written(
+    ferry = WrittenPassage(
         "Ferry",
         "Bicycles travel free from nine.",
         (
@@ -323,8 +339,8 @@ def test_what_a_model_replied_is_not_said_by_the_passage_most_like_its_own() -> 
             ("supported", "From when?", "From nine.", "reply"),
         ),
     )
-    bus = Written("Bus", "Bicycles pay three euros on the bus.", ())
-    bread = Written("Bread", "Let the dough rest for an hour.", ())
+    bus = WrittenPassage("Bus", "Bicycles pay three euros on the bus.", ())
+    bread = WrittenPassage("Bread", "Let the dough rest for an hour.", ())
     found = {(one.first, one.second): one.label for one in pairs([ferry, bread, bus], 0)}
     beside = {first: label for (first, second), label in found.items() if second == bus.titled and "bicycle" in first}
     assert beside["And my bicycle? It travels free from nine o'clock."] == FALSE
@@ -333,7 +349,7 @@ def test_what_a_model_replied_is_not_said_by_the_passage_most_like_its_own() -> 
 
 
 def test_near_misses_take_the_answer_of_the_most_alike_question(data: Path) -> None:
-    rows = near_misses(read(data, "test"), 0)
+    rows = near_misses(read_material(data, "test"), 0)
     wrong = [row for row in rows if row["label"] == "not_supported"]
     assert wrong
     for row in wrong:
@@ -344,7 +360,7 @@ def test_near_misses_take_the_answer_of_the_most_alike_question(data: Path) -> N
 
 def test_empty_material_makes_nothing() -> None:
     lonely = Passage("p", "One", "One sentence alone is not enough for two claims.")
-    assert make(Material((), (), (lonely,)), 0) == []
+    assert make_pairs(Material((), (), (lonely,)), 0) == []
 
 
 def test_folds_stay_the_same_everywhere() -> None:
@@ -368,11 +384,11 @@ def test_sets_that_cannot_be_used_are_told(data: Path, tmp_path: Path, file: str
     if text is not None:
         (tmp_path / file).write_bytes(gzip.compress(text.encode()))
     with pytest.raises(DataError, match=told):
-        read(tmp_path, "train")
+        read_material(tmp_path, "train")
 
 
 def test_a_sentence_is_a_reply_beside_itself(data: Path) -> None:
-    found = {pair.first: pair for pair in make(read(data, "train"), 0, frozenset(["quotes"]))}
+    found = {pair.first: pair for pair in make_pairs(read_material(data, "train"), 0, frozenset(["quotes"]))}
     right = found["Who hired Kepler? Brahe hired Kepler in 1600."]
     assert right.label == TRUE
     assert right.second.endswith(": Brahe hired Kepler in 1600.")
@@ -403,8 +419,8 @@ def sets(tmp_path: Path) -> Path:
 
 def test_entailment_sets_are_read_as_published(sets: Path) -> None:
     first, *others, last = read_entailment(sets, 0)
-    assert first == Labelled("A man runs.", "A man, tall, runs.", TRUE)
-    assert others == [Labelled("He swam.", "He ran.", FALSE), Labelled("It is old.", "It is new.", FALSE)]
+    assert first == LabelledPair("A man runs.", "A man, tall, runs.", TRUE)
+    assert others == [LabelledPair("He swam.", "He ran.", FALSE), LabelledPair("It is old.", "It is new.", FALSE)]
     shown = {read_entailment(sets, seed)[-1].second for seed in range(20)}
     assert shown == {"Gandhi: It began late.", "Gandhi: It began late. It won.", "Gandhi: It won. It began late."}
     assert (last.first, last.label) == ("Filming was late.", TRUE)
@@ -431,17 +447,17 @@ def test_the_curve_and_both_thresholds_are_fitted() -> None:
     chance = Random(0)
     labels = [label for label in (TRUE, PARTLY, FALSE) for _ in range(300)]
     logits = [{TRUE: 3.0, PARTLY: 0.0, FALSE: -3.0}[label] + chance.gauss(0, 1) for label in labels]
-    curve = fit(labels, logits, 0)
+    curve = fit_curve(labels, logits, 0)
     assert curve.probability(3) > curve.threshold > curve.probability(0) > curve.partly > curve.probability(-3)
     near = [n for n, logit in enumerate(logits) if abs(curve.probability(logit) - 0.5) < 0.2]
     assert sum(labels[n] == TRUE for n in near) / len(near) == pytest.approx(0.5, abs=0.2)
 
 
 def test_a_label_that_claims_give_away_is_found_out() -> None:
-    told = [Labelled(f"{'yes' if n % 2 else 'no'} thing {n}", "x", float(n % 2)) for n in range(100)]
-    hidden = [Labelled(f"thing {n // 2}", "x", float(n % 2)) for n in range(100)]
-    assert shortcut(told, told) == 1
-    assert shortcut(hidden, hidden) < 0.6
+    told = [LabelledPair(f"{'yes' if n % 2 else 'no'} thing {n}", "x", float(n % 2)) for n in range(100)]
+    hidden = [LabelledPair(f"thing {n // 2}", "x", float(n % 2)) for n in range(100)]
+    assert claim_only_auc(told, told) == 1
+    assert claim_only_auc(hidden, hidden) < 0.6
 
 
 def test_a_judge_is_trained_and_a_training_goes_on(data: Path, tiny_cross_encoder: Path, tmp_path: Path) -> None:
@@ -524,9 +540,9 @@ def test_a_reranker_learns_on_from_a_judge_and_is_packed(data: Path, tiny_mpnet:
 
 
 def test_a_question_is_paired_with_what_answers_and_with_what_is_near(data: Path) -> None:
-    material = read(data, "train")
-    towns = [one.passage for one in material.asked if one.passage.title.startswith("Town")]
-    passages = {one.titled: one for one in (*material.plain, *(passage for _, passage in material.replies))}
+    material = read_material(data, "train")
+    towns = [one.passage for one in material.questions if one.passage.title.startswith("Town")]
+    passages = {one.titled: one for one in (*material.passages, *(passage for _, passage in material.replies))}
     pairs = question_pairs(material, FixedRetriever(towns[:5]), 0, silent)
     assert pairs == question_pairs(material, FixedRetriever(towns[:5]), 0, silent)
     gates = [one for one in pairs if one.first.startswith("How many gates")]

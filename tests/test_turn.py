@@ -18,7 +18,7 @@ from assistant.retrieve.search import search_text
 from assistant.settings import TurnSettings
 from assistant.types import Answer, Choices, Exchange, Fact, Messages, Turn, TurnEvent, now
 from assistant.wording.replies import FIXED
-from assistant.wording.views import DOING, STEPS, as_json, headline
+from assistant.wording.views import STEP_ACTIVITIES, STEP_TITLES, as_json, headline
 from tests.scripted import FixedRetriever, OutOfRoom, ScriptedLLM
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -430,9 +430,9 @@ def test_small_talk_that_was_stopped_says_so(parts: Parts) -> None:
 
 def test_every_step_has_a_name_for_people(parts: Parts) -> None:
     turn = asked(scripted(parts, DRAFT, *["unknown"] * 5), Turn("Which drink holds no lactose?"))
-    stages = (*flow.BEFORE, *flow.TALK, *flow.QUESTION)
-    assert {*turn.timings, *(stage.name for stage in stages)} <= set(STEPS)
-    assert set(DOING) == {"load", *STEPS}
+    stages = (*flow.OPENING_STAGES, *flow.TALK, *flow.QUESTION)
+    assert {*turn.timings, *(stage.name for stage in stages)} <= set(STEP_TITLES)
+    assert set(STEP_ACTIVITIES) == {"load", *STEP_TITLES}
 
 
 def test_what_each_step_cost_is_noted_once(parts: Parts) -> None:

@@ -18,7 +18,7 @@ from assistant.llm.turn_queue import QueuedLLM, TurnQueue
 from assistant.runs import Runs
 from assistant.settings import LLMSettings, Settings
 from assistant.types import Completion, Message, Messages, Options, Turn, Wait
-from assistant.wording.views import waits
+from assistant.wording.views import wait_progress
 from tests.browser.fake import Named
 from tests.scripted import ScriptedLLM
 
@@ -96,7 +96,7 @@ def test_turns_under_way_give_way_to_one_that_has_just_begun(monkeypatch: pytest
     assert sorted(said) == ["ann again first", "ann first", "bob second"]
     third, fourth = (QueuedLLM(ScriptedLLM([" third"]), line, "cem") for _ in "34")
     third.close()  # is over before it asked anything
-    monkeypatch.setattr(turn_queue, "NEW", 0.2)  # the other one takes too long to be waited for
+    monkeypatch.setattr(turn_queue, "NEW_TURN_SECONDS", 0.2)  # the other one takes too long to be waited for
     first.close()
     answer(QueuedLLM(ScriptedLLM([" last"]), line, "dora"), "dora").join(5)
     assert said[-1] == "dora last"
@@ -217,4 +217,4 @@ def test_the_line_of_a_running_turn_tells_how_many_are_before_it_and_is_not_stor
     ("people", "line"), [(0, "you are next"), (1, "1 person before you"), (12, "12 people before you")]
 )
 def test_how_it_is_said(people: int, line: str) -> None:
-    assert waits(Turn("?", step="draft", wait=Wait("line", total=people))) == line
+    assert wait_progress(Turn("?", step="draft", wait=Wait("line", total=people))) == line

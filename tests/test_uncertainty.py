@@ -8,7 +8,7 @@ import pytest
 from assistant.errors import ChoiceError, DataError
 from assistant.evaluation.answers import Experiment, prepare
 from assistant.evaluation.scores import Setting
-from assistant.evaluation.uncertainty import Ways, at_threshold
+from assistant.evaluation.uncertainty import UncertaintyTests, at_threshold
 from assistant.judges.uncertainty import WAYS, PromptedAnswer, confidences, unknown
 from assistant.protocols import Parts, silent
 from assistant.settings import Uncertainty
@@ -111,7 +111,7 @@ def test_ways_are_compared_on_questions(files, parts, tmp_path) -> None:  # noqa
     material = prepare(experiment)
     llm = Wary(knows=dict.fromkeys(CAPITALS, "Atlantis"))
     parts = replace(parts, llm=llm, retriever=FixedRetriever(passages("France", "Peru")))
-    task = Ways(experiment, material, "scripted")
+    task = UncertaintyTests(experiment, material, "scripted")
     run = task.open(tmp_path / "out")
     task.fill(run, parts, silent)
     summary = task.summarise(run.rows)
@@ -126,7 +126,7 @@ def test_ways_are_compared_on_questions(files, parts, tmp_path) -> None:  # noqa
 def test_all_right_or_all_wrong_tells_nothing(files, parts, tmp_path) -> None:  # noqa: F811
     experiment = Experiment(*files, (), (Setting(2),), limit=1)
     material = prepare(experiment)
-    task = Ways(experiment, material, "scripted")
+    task = UncertaintyTests(experiment, material, "scripted")
     run = task.open(tmp_path / "out")
     parts = replace(parts, llm=ScriptedLLM(["wrong"]), retriever=FixedRetriever(passages("France", "Peru")))
     task.fill(run, parts, silent)

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from assistant.__main__ import app
 from assistant.errors import LimitError, SequiturError, UtteranceError
 from assistant.settings import LimitSettings, Settings
-from assistant.store.usage import Usage, Used
+from assistant.store.usage import Usage, UserUsage
 from assistant.types import Tokens, Turn, now
 from assistant.upkeep.accounts import Accounts
 from assistant.web.allowance import Allowance
@@ -118,7 +118,7 @@ def test_it_goes_with_the_account(engine: Engine, tmp_path: Path) -> None:
 
 
 def test_names_are_no_html_and_nothing_is_shown_of_nothing() -> None:
-    assert "<b>" not in render("usage", used=[Used("<b>", 1, 2, 3, 60.0, TODAY)], days=30)
+    assert "<b>" not in render("usage", used=[UserUsage("<b>", 1, 2, 3, 60.0, TODAY)], days=30)
     assert not render("usage", used=[], days=30).strip()
 
 

@@ -15,7 +15,7 @@ from assistant.commands.users import app
 from assistant.errors import FactError, SettingsError
 from assistant.store import users
 from assistant.store.database import connect
-from assistant.store.users import MOST_ADDRESSES, Logins, hash_password, verify
+from assistant.store.users import MAX_ADDRESSES, Logins, hash_password, verify
 
 PASSWORD = "correct horse"
 
@@ -51,11 +51,11 @@ def test_names_that_nobody_can_have_take_no_time(engine: Engine, name: str) -> N
 def test_of_each_user_the_last_addresses_are_known(engine: Engine) -> None:
     logins = Logins(engine)
     logins.add("ada", PASSWORD)
-    for n in range(MOST_ADDRESSES + 1):
+    for n in range(MAX_ADDRESSES + 1):
         logins.meet("ada", f"192.0.2.{n}")
     logins.meet("bob", "192.0.2.0")
-    known = [n for n in range(MOST_ADDRESSES + 2) if Logins(engine).has_met("ada", f"192.0.2.{n}")]
-    assert known == list(range(1, MOST_ADDRESSES + 1))
+    known = [n for n in range(MAX_ADDRESSES + 2) if Logins(engine).has_met("ada", f"192.0.2.{n}")]
+    assert known == list(range(1, MAX_ADDRESSES + 1))
     logins.remove("ada")
     assert not logins.has_met("ada", "192.0.2.1")
     assert logins.has_met("bob", "192.0.2.0")

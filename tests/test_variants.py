@@ -20,7 +20,7 @@ HAS: dict[variants.Kind, set[str]] = {
     "loops": {"run", "TITLE", "SUMMARY"},
     "strategies": {"run", "TITLE", "SUMMARY"},
     "retrievers": {"opened", "TITLE", "SUMMARY", "ENCODES", "WAITS"},
-    "backends": {"fitness", "load", "APART"},
+    "backends": {"fitness", "load", "OWN_PROCESS"},
     "support judges": {"judge"},
     "readers": {"read", "SUFFIXES", "RECORDS"},
 }

@@ -10,7 +10,7 @@ from threading import Event
 import pytest
 from sqlalchemy import Engine
 
-from assistant.chat import BROKEN, Chat
+from assistant.chat import INTERNAL_ERROR, Chat
 from assistant.errors import ModelError, SequiturError, SettingsError, StoreError
 from assistant.protocols import Parts
 from assistant.store.conversations import Conversations, Version
@@ -197,7 +197,7 @@ def test_answering_again_keeps_the_old_reply_if_nothing_comes_of_it(start: Start
     made = store.new("me").id
     old = asked(chat, made)
     *_, failed = chat.again("me", made, old.id, Choices(), Event())
-    assert failed.error == BROKEN
+    assert failed.error == INTERNAL_ERROR
     stop = Event()
     for turn in chat.again("me", made, old.id, Choices(), stop):
         if turn.draft:

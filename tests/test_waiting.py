@@ -14,7 +14,7 @@ from assistant.llm.meter import Meter
 from assistant.protocols import Parts, silent
 from assistant.settings import TurnSettings
 from assistant.types import Answer, Choices, Exchange, Options, Tokens, Turn, Wait
-from assistant.wording.views import as_json, waits
+from assistant.wording.views import as_json, wait_progress
 from tests.scripted import Reader, ScriptedLLM
 
 WHICH = "Which drink holds no lactose?"
@@ -86,14 +86,18 @@ def test_a_prompt_that_was_not_read_to_the_end_is_not_counted(parts: Parts) -> N
 )
 def test_the_line_says_how_far_it_is(wait: Wait | None, line: str) -> None:
     turn = Turn("Hi", step="load", wait=wait, answer=Answer("Hello"))
-    assert waits(turn) == line
-    assert waits(replace(turn, status="done")) == ""
+    assert wait_progress(turn) == line
+    assert wait_progress(replace(turn, status="done")) == ""
 
 
 class TestArrivals:
     def test_uploads_of_one_user_are_summed_and_nobody_elses_count(self) -> None:
         arrivals = Arrivals()
-        with arrivals.of("ann", silent) as first, arrivals.of("ann", silent) as second, arrivals.of("bob", silent):
+        with (
+            arrivals.track("ann", silent) as first,
+            arrivals.track("ann", silent) as second,
+            arrivals.track("bob", silent),
+        ):
             assert arrivals.wait("ann") == Wait("documents")
             first(30, 100)
             second(10, 100)
@@ -106,7 +110,7 @@ class TestArrivals:
         arrivals, told = Arrivals(), list[tuple[int, int]]()
 
         def upload() -> None:
-            with arrivals.of("ann", lambda *counts: told.append(counts)) as tell:
+            with arrivals.track("ann", lambda *counts: told.append(counts)) as tell:
                 tell(1, 2)
                 raise OSError("full")
 

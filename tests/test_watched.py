@@ -23,9 +23,9 @@ from assistant.runs import Runs
 from assistant.settings import Settings
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
-from assistant.store.users import ME
-from assistant.web.folder import Followed
-from assistant.web.library import Library, OwnDocuments
+from assistant.store.users import DEFAULT_USER
+from assistant.web.folder import FollowedFolder
+from assistant.web.library import DocumentPanel, OwnDocuments
 from assistant.web.tab import Tab
 from assistant.web.view import Pieces, View
 from ptkb.store import Ptkb
@@ -153,31 +153,31 @@ def test_who_is_alone_follows_a_folder_and_sees_what_came_of_it(settings, folder
     engine, alone = connect("sqlite://"), [True]
     arrivals, changed = Arrivals(), list[str]()
     view = View(Pieces(*(one.name for one in fields(Pieces))), Conversations(engine), Ptkb(engine), Runs())
-    followed = Followed(settings, lambda _user: alone[0], arrivals, changed.append)
-    library = Library(view, OwnDocuments(settings), arrivals, followed)
-    for user, where in ((ME, "docs"), (ME, str(folder / "none")), ("ann", str(folder))):
+    followed = FollowedFolder(settings, lambda _user: alone[0], arrivals, changed.append)
+    library = DocumentPanel(view, OwnDocuments(settings), arrivals, followed)
+    for user, where in ((DEFAULT_USER, "docs"), (DEFAULT_USER, str(folder / "none")), ("ann", str(folder))):
         with pytest.raises(LibraryError):
             library.follow(Tab(user, data={"folder": where}))
-    library.follow(Tab(ME, data={"folder": str(folder)}))
-    until(lambda: "docs/photo.png" in str(library.show(ME)["documents"]))
-    assert "docs/key.txt" in library.show(ME)["documents"]
+    library.follow(Tab(DEFAULT_USER, data={"folder": str(folder)}))
+    until(lambda: "docs/photo.png" in str(library.show(DEFAULT_USER)["documents"]))
+    assert "docs/key.txt" in library.show(DEFAULT_USER)["documents"]
     assert str(folder) not in library.show("ann")["documents"]
-    assert changed == [ME]
+    assert changed == [DEFAULT_USER]
     followed.close()
-    again = Followed(settings, lambda _user: alone[0], arrivals)
+    again = FollowedFolder(settings, lambda _user: alone[0], arrivals)
     again.start()
     assert again.folder == str(folder)
-    library.follow(Tab(ME, data={"folder": ""}))
+    library.follow(Tab(DEFAULT_USER, data={"folder": ""}))
     again.close()
     again.start()
     assert not again.folder
     alone[0] = False
     with pytest.raises(LibraryError, match="nobody needs to log in"):
-        again.choose(ME, str(folder))
+        again.choose(DEFAULT_USER, str(folder))
 
 
 def test_the_setting_names_a_folder_and_the_command_lists_what_came_of_it(settings, folder):
-    followed = Followed(settings.model_copy(update={"library_folder": folder}), lambda _user: True, Arrivals())
+    followed = FollowedFolder(settings.model_copy(update={"library_folder": folder}), lambda _user: True, Arrivals())
     followed.start()
     until(lambda: "docs/key.txt" in latest(settings))
     followed.close()

@@ -16,10 +16,10 @@ from typing import Any
 import httpx
 import pytest
 
-from assistant.web.bodies import EVENT_BYTES, FILES, LOGIN_BYTES, MEGABYTE
-from assistant.web.owners import MOST_OF_USER, NOT_THERE, TabSessions, files, is_inside
+from assistant.web.bodies import EVENT_BYTES, LOGIN_BYTES, MAX_FILES, MEGABYTE
+from assistant.web.owners import MAX_SESSIONS_PER_USER, NOT_THERE, TabSessions, files, is_inside
 from assistant.web.page import NO_VALUE
-from assistant.web.security import HEADERS, NOTHING, POLICY
+from assistant.web.security import DENY_ALL_POLICY, HEADERS, POLICY
 from assistant.web.server import Server, serve
 from tests.browser.fake import Loaded, Script, house
 
@@ -140,7 +140,7 @@ class TestBodies:
         most = server.house.settings.web.max_upload_mb
         sent = {"files": ("a.txt", b"x" * 2 * MEGABYTE)}
         assert ann.post("/gradio_api/upload", files=sent).status_code == 200
-        said = raw(server, announced(ann, "/gradio_api/upload", (FILES * most + 2) * MEGABYTE))
+        said = raw(server, announced(ann, "/gradio_api/upload", (MAX_FILES * most + 2) * MEGABYTE))
         assert said.startswith("HTTP/1.1 413")
         assert f"at most {most} MB" in said
 
@@ -239,12 +239,12 @@ class TestOwners:
 
     def test_a_session_stays_its_users_whatever_others_send(self) -> None:
         sessions = TabSessions()
-        assert sessions.owned("tab", "ann")
-        for n in range(3 * MOST_OF_USER):
-            assert sessions.owned(f"tab {n}", "bob")
-        assert not sessions.owned("tab", "bob")
-        assert sessions.owned("tab", "ann")
-        assert sessions.owned("tab 0", "ann")  # forgotten, as bob's oldest
+        assert sessions.claim("tab", "ann")
+        for n in range(3 * MAX_SESSIONS_PER_USER):
+            assert sessions.claim(f"tab {n}", "bob")
+        assert not sessions.claim("tab", "bob")
+        assert sessions.claim("tab", "ann")
+        assert sessions.claim("tab 0", "ann")  # forgotten, as bob's oldest
 
     def test_files_are_found_however_deep(self) -> None:
         file = {"path": "/a", "meta": {}}
@@ -300,7 +300,7 @@ class TestPolicies:
             "/original/none", "/model-mark", "/gradio_api/app_id", "/login", "/openapi.json", "/monitoring",
         ):  # fmt: skip
             for client in (ann, stranger):
-                assert client.get(path).headers["content-security-policy"] == NOTHING, path
+                assert client.get(path).headers["content-security-policy"] == DENY_ALL_POLICY, path
 
     def test_no_browser_keeps_what_is_a_users_own(self, ann, stranger) -> None:
         for path in ("/", "/config", "/gradio_api/login_check", "/model-mark", "/v1/models", "/metrics", "/none"):
@@ -312,7 +312,7 @@ class TestPolicies:
     def test_what_is_refused_has_the_headers_too(self, server: Server, stranger) -> None:
         for sent, status in (({"Origin": "http://evil.example"}, 403), ({"Origin": "x"}, 400)):
             said = stranger.get("/config", headers=sent)
-            assert (said.status_code, said.headers["content-security-policy"]) == (status, NOTHING)
+            assert (said.status_code, said.headers["content-security-policy"]) == (status, DENY_ALL_POLICY)
             assert {name: said.headers[name] for name in HEADERS} == HEADERS
 
 

@@ -66,7 +66,7 @@ def relay(postgres) -> Iterator[Relay]:
 def server(relay: Relay, postgres, postgres_emptied: str, tmp_path: Path, monkeypatch) -> Iterator[Server]:
     """A page whose log-ins are at the other end of the relay."""
     monkeypatch.setattr(users, "COST", 2**10)
-    monkeypatch.setattr(entered, "PATIENCE", 0.5)
+    monkeypatch.setattr(entered, "DATABASE_SECONDS", 0.5)
     logins = Logins(connect(postgres_emptied.replace(f":{postgres.port}/", f":{relay.port}/")))
     logins.add("ann", PASSWORD)
     served = serve(house(tmp_path, Script(), Loaded())[0], logins)
@@ -81,7 +81,7 @@ def test_a_database_that_is_silent_holds_nobody_up_and_is_named(server: Server, 
         relay.silent.set()
         asked = beside.submit(ann.get, "/config")
         assert httpx.get(f"{server.url}healthz", timeout=20).elapsed.total_seconds() < 5
-        assert (asked.result().status_code, asked.result().text) == (503, entered.SILENT)
+        assert (asked.result().status_code, asked.result().text) == (503, entered.DATABASE_SILENT)
         # the files that the page is made of, and what watches over it, never ask
         assert [ann.get(path).status_code for path in ("/healthz", "/readyz", "/js/page.js")] == [200] * 3
         relay.cut()

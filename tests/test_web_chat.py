@@ -21,12 +21,12 @@ from assistant.steps import facts
 from assistant.store.conversations import Conversations, Version
 from assistant.store.database import connect
 from assistant.types import Answer, Choices, Fact, FactOffer, Turn
-from assistant.web.chat import Talk
-from assistant.web.facts import Facts
+from assistant.web.chat import ChatHandlers
+from assistant.web.facts import FactPanel
 from assistant.web.models import ModelMenu
-from assistant.web.remembering import KEPT
+from assistant.web.remembering import OLD_FACT_KEPT
 from assistant.web.sidebar import Sidebar
-from assistant.web.sources import Sources
+from assistant.web.sources import SourcePanel
 from assistant.web.switching import Switcher
 from assistant.web.tab import Tab, Updates
 from assistant.web.view import Pieces, View
@@ -48,9 +48,9 @@ def view() -> View:
 
 
 @pytest.fixture
-def talk(view: View, parts: Parts) -> Talk:
+def talk(view: View, parts: Parts) -> ChatHandlers:
     chat = Chat(view.conversations, view.ptkb, Given(parts))
-    return Talk(view, chat, lambda _user: Choices(), lambda _user, _model: None)
+    return ChatHandlers(view, chat, lambda _user: Choices(), lambda _user, _model: None)
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def told(tab: Tab, **data: str) -> Tab:
 class Watching:
     """A tab that shows a conversation, in a thread of its own as a browser test may have left this one with a loop."""
 
-    def __init__(self, talk: Talk, tab: Tab, run: Run) -> None:
+    def __init__(self, talk: ChatHandlers, tab: Tab, run: Run) -> None:
         self.seen: list[Updates] = []
         self._stream, self._begun = talk.show(tab, run), Event()
         self._thread = Thread(target=asyncio.run, args=(self._watch(),))
@@ -105,7 +105,7 @@ class Watching:
             self._begun.set()
 
 
-def ended(view: View, talk: Talk, tab: Tab, *turns: Turn, error: str = "") -> Updates:
+def ended(view: View, talk: ChatHandlers, tab: Tab, *turns: Turn, error: str = "") -> Updates:
     """What is shown last of a run of these turns."""
 
     def writing(_stop: Event) -> Iterator[Turn]:
@@ -128,7 +128,7 @@ def test_nothing_asks_the_database_in_the_middle_of_the_event_loop(tmp_path: Pat
         return Choices(**built.conversations.preferences(user))
 
     view = View(Pieces(*(one.name for one in fields(Pieces))), built.conversations, built.ptkb, built.runs)
-    talk, switcher = Talk(view, built.chat, chosen, lambda *_: None), Switcher(built.models, built.may_switch)
+    talk, switcher = ChatHandlers(view, built.chat, chosen, lambda *_: None), Switcher(built.models, built.may_switch)
     tab = Tab("me", "session", built.conversations.new("me").id)
     built.conversations.save_turn("me", tab.conversation, OLD)
     streams = (
@@ -136,7 +136,7 @@ def test_nothing_asks_the_database_in_the_middle_of_the_event_loop(tmp_path: Pat
         talk.again(told(tab, turn="old")),
         talk.compare(told(tab, turn="old", first="concat", second="summary")),
         Sidebar(view, talk).open(tab),
-        Sources(view, built.documents).open(told(tab, turn="old", passage="none")),
+        SourcePanel(view, built.documents).open(told(tab, turn="old", passage="none")),
         ModelMenu(view, switcher, built.settings).halt(tab),
     )
 
@@ -155,7 +155,7 @@ def test_nothing_asks_the_database_in_the_middle_of_the_event_loop(tmp_path: Pat
     assert inside == []
 
 
-def test_a_reply_that_is_stored_moves_to_the_others(view: View, talk: Talk, tab: Tab) -> None:
+def test_a_reply_that_is_stored_moves_to_the_others(view: View, talk: ChatHandlers, tab: Tab) -> None:
     done = replace(WRITTEN, status="done")
     view.conversations.save_turn("me", tab.conversation, done)
     last = ended(view, talk, tab, WRITTEN, done)
@@ -164,7 +164,9 @@ def test_a_reply_that_is_stored_moves_to_the_others(view: View, talk: Talk, tab:
     assert "notice" not in last
 
 
-def test_a_reply_that_could_not_be_stored_stays_on_the_page_with_the_reason(view: View, talk: Talk, tab: Tab) -> None:
+def test_a_reply_that_could_not_be_stored_stays_on_the_page_with_the_reason(
+    view: View, talk: ChatHandlers, tab: Tab
+) -> None:
     view.conversations.save_turn("me", tab.conversation, HALF)
     last = ended(view, talk, tab, HALF, WRITTEN, error="The disk is full.")
     assert "could not be stored" in last["notice"]
@@ -174,13 +176,13 @@ def test_a_reply_that_could_not_be_stored_stays_on_the_page_with_the_reason(view
     assert "half" not in last["transcript"]
 
 
-def test_the_sources_of_an_answer_are_shown_at_its_end(view: View, talk: Talk, tab: Tab) -> None:
+def test_the_sources_of_an_answer_are_shown_at_its_end(view: View, talk: ChatHandlers, tab: Tab) -> None:
     view.conversations.save_turn("me", tab.conversation, WRITTEN)
     assert 'data-looked="half"' in ended(view, talk, replace(tab, looked="old"), WRITTEN)["sources"]
 
 
 def test_sources_that_were_picked_while_an_answer_was_written_stay(
-    view: View, talk: Talk, tab: Tab, write: Write
+    view: View, talk: ChatHandlers, tab: Tab, write: Write
 ) -> None:
     watching = Watching(talk, tab, write())
     talk.look(told(tab, turn="old"))
@@ -194,14 +196,16 @@ def test_a_conversation_shown_again_keeps_the_sources_that_were_looked_at(view: 
         assert f'data-looked="{shown}"' in view.all(replace(tab, looked=looked))["sources"]
 
 
-def test_nothing_is_taken_back_while_an_answer_is_written(view: View, talk: Talk, tab: Tab, write: Write) -> None:
+def test_nothing_is_taken_back_while_an_answer_is_written(
+    view: View, talk: ChatHandlers, tab: Tab, write: Write
+) -> None:
     write()
     with pytest.raises(StoreError, match="being written"):
         talk.undo(told(tab, turn="old"))
     assert "old" in [turn.id for turn in view.conversation(tab).turns]
 
 
-def test_only_the_last_message_is_taken_back(view: View, talk: Talk, tab: Tab) -> None:
+def test_only_the_last_message_is_taken_back(view: View, talk: ChatHandlers, tab: Tab) -> None:
     view.conversations.save_turn("me", tab.conversation, WRITTEN)
     with pytest.raises(StoreError, match="went on after this message"):
         talk.undo(told(tab, turn="old"))
@@ -211,7 +215,7 @@ def test_only_the_last_message_is_taken_back(view: View, talk: Talk, tab: Tab) -
     assert view.conversation(tab).turns == ()
 
 
-def test_what_one_version_remembered_is_taken_back_from_another(view: View, talk: Talk, tab: Tab) -> None:
+def test_what_one_version_remembered_is_taken_back_from_another(view: View, talk: ChatHandlers, tab: Tab) -> None:
     meat = view.ptkb.add("me", "I eat meat.")
     offered = replace(OLD, known=(meat,), offers=(FactOffer("I'm vegan.", meat.id),))
     view.conversations.save_turn("me", tab.conversation, offered)
@@ -223,7 +227,9 @@ def test_what_one_version_remembered_is_taken_back_from_another(view: View, talk
     assert [fact.text for fact in view.ptkb.facts("me")] == ["I eat meat."]
 
 
-def test_no_version_is_chosen_of_a_reply_that_is_being_written(view: View, talk: Talk, tab: Tab, write: Write) -> None:
+def test_no_version_is_chosen_of_a_reply_that_is_being_written(
+    view: View, talk: ChatHandlers, tab: Tab, write: Write
+) -> None:
     write(Place("old", ("concat", "summary")))
     for turn in ("half", "old"):
         with pytest.raises(StoreError, match="being written"):
@@ -231,7 +237,7 @@ def test_no_version_is_chosen_of_a_reply_that_is_being_written(view: View, talk:
     assert [turn.id for turn in view.conversation(tab).turns] == ["old"]
 
 
-def test_versions_of_other_replies_are_chosen_meanwhile(view: View, talk: Talk, tab: Tab, write: Write) -> None:
+def test_versions_of_other_replies_are_chosen_meanwhile(view: View, talk: ChatHandlers, tab: Tab, write: Write) -> None:
     view.conversations.save_turn("me", tab.conversation, replace(OLD, id="new", answer=Answer("So.")), Version("old"))
     write()
     assert "So." in talk.choose(told(tab, turn="new"))["transcript"]
@@ -239,7 +245,7 @@ def test_versions_of_other_replies_are_chosen_meanwhile(view: View, talk: Talk, 
 
 @pytest.mark.parametrize("act", ["judge", "remember", "choose"])
 def test_what_others_write_is_not_begun_on_a_page_that_does_not_follow_it(
-    talk: Talk, tab: Tab, write: Write, act: str
+    talk: ChatHandlers, tab: Tab, write: Write, act: str
 ) -> None:
     write()
     updates = getattr(talk, act)(told(tab, turn="old", value="1", place="0"))
@@ -252,7 +258,7 @@ def test_a_refused_answer_switches_no_model(view: View, parts: Parts, tab: Tab, 
     write()
     switched = list[str]()
     chat = Chat(view.conversations, view.ptkb, Given(parts))
-    talk = Talk(view, chat, lambda _user: Choices(), lambda _user, model: switched.append(model))
+    talk = ChatHandlers(view, chat, lambda _user: Choices(), lambda _user, model: switched.append(model))
 
     async def again() -> None:
         async for _ in talk.again(told(tab, turn="old", model="another")):
@@ -272,7 +278,7 @@ def offered(view: View, tab: Tab) -> Fact:
     return fact
 
 
-def remember(talk: Talk, tab: Tab) -> Updates:
+def remember(talk: ChatHandlers, tab: Tab) -> Updates:
     return talk.remember(told(tab, turn="moved", place="0"))
 
 
@@ -281,46 +287,50 @@ def known(view: View) -> list[str]:
 
 
 @pytest.mark.usefixtures("offered")
-def test_a_fact_is_replaced_where_that_was_offered(view: View, talk: Talk, tab: Tab) -> None:
+def test_a_fact_is_replaced_where_that_was_offered(view: View, talk: ChatHandlers, tab: Tab) -> None:
     assert "Replace “I live in Porto.” with" in view.all(tab)["transcript"]
     updates = remember(talk, tab)
     assert known(view) == ["I live in Lisbon."]
-    assert KEPT not in updates["notice"]
+    assert OLD_FACT_KEPT not in updates["notice"]
 
 
 def test_a_fact_that_was_changed_since_it_was_to_be_replaced_is_kept(
-    view: View, talk: Talk, tab: Tab, offered: Fact
+    view: View, talk: ChatHandlers, tab: Tab, offered: Fact
 ) -> None:
     view.ptkb.edit("me", offered.id, "I work in Porto.")
     shown = view.all(tab)["transcript"]
     assert "Remember “I live in Lisbon.”?" in shown
     assert "Replace" not in shown
-    assert KEPT in remember(talk, tab)["notice"]
+    assert OLD_FACT_KEPT in remember(talk, tab)["notice"]
     assert known(view) == ["I work in Porto.", "I live in Lisbon."]
 
 
-def test_of_a_fact_that_was_removed_since_nothing_is_said(view: View, talk: Talk, tab: Tab, offered: Fact) -> None:
+def test_of_a_fact_that_was_removed_since_nothing_is_said(
+    view: View, talk: ChatHandlers, tab: Tab, offered: Fact
+) -> None:
     view.ptkb.remove("me", offered.id)
-    assert KEPT not in remember(talk, tab)["notice"]
+    assert OLD_FACT_KEPT not in remember(talk, tab)["notice"]
     assert known(view) == ["I live in Lisbon."]
 
 
 @pytest.mark.parametrize("forget", ["forget", "drop"])
 def test_a_forgotten_fact_counts_no_more_in_the_conversation_in_which_it_was_said(
-    view: View, talk: Talk, tab: Tab, parts: Parts, forget: str
+    view: View, talk: ChatHandlers, tab: Tab, parts: Parts, forget: str
 ) -> None:
     stated = ("I like oats.", "I live in Porto.")
     view.conversations.save_turn("me", tab.conversation, replace(OLD, stated=stated))
     view.conversations.save_turn("me", tab.conversation, replace(OLD, id="again", stated=stated[:1], offers=()))
     talk.remember(told(tab, turn="old", place="0"))
     [fact] = view.ptkb.facts("me")
-    acting = talk if forget == "forget" else Facts(view, talk)
+    acting = talk if forget == "forget" else FactPanel(view, talk)
     getattr(acting, forget)(told(tab, fact=fact.id))
     [turn] = facts.run(Turn("What could I cook?", exchanges(view.conversation(tab).turns)), parts, Event())
     assert {one.text for one in turn.facts} == {"I live in Porto."}
 
 
-def test_only_a_page_that_follows_what_is_written_has_a_place_for_it(talk: Talk, tab: Tab, write: Write) -> None:
+def test_only_a_page_that_follows_what_is_written_has_a_place_for_it(
+    talk: ChatHandlers, tab: Tab, write: Write
+) -> None:
     run, liked = write(Place("old")), told(tab, turn="old", value="1")
     assert "Because." in talk.judge(liked)["transcript"]
     Watching(talk, tab, run)
@@ -330,7 +340,9 @@ def test_only_a_page_that_follows_what_is_written_has_a_place_for_it(talk: Talk,
     assert "Because." in talk.judge(replace(liked, session="another"))["transcript"]
 
 
-def test_who_deletes_a_conversation_is_not_told_that_it_is_gone(view: View, talk: Talk, tab: Tab, write: Write) -> None:
+def test_who_deletes_a_conversation_is_not_told_that_it_is_gone(
+    view: View, talk: ChatHandlers, tab: Tab, write: Write
+) -> None:
     run = write()
     here, there = (Watching(talk, one, run) for one in (tab, replace(tab, session="another")))
     empty = Sidebar(view, talk).delete(told(tab, target=tab.conversation))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from assistant.types import Citation, Passage, Turn
-from assistant.web.cited import copies, in_documents, where
+from assistant.web.cited import citation_texts, in_documents, location_text
 
 OATS = Passage("d-1", "On oats & rye", "Oats are a cereal.", source="oats_1.pdf, page 3", own=True, page=3)
 
 
 def test_a_citation_is_copied_in_three_forms() -> None:
-    made = copies(OATS, "Oats are\na cereal.")
+    made = citation_texts(OATS, "Oats are\na cereal.")
     assert made["text"] == "“Oats are a cereal.” — On oats & rye, oats_1.pdf, page 3"
     assert made["Markdown"] == "> Oats are a cereal.\n>\n> — On oats & rye, oats\\_1.pdf, page 3"
     assert made["BibTeX"] == (
@@ -18,12 +18,12 @@ def test_a_citation_is_copied_in_three_forms() -> None:
 
 
 def test_without_a_quote_the_source_alone_is_named() -> None:
-    assert copies(Passage("é#", "", ""), "") == {
+    assert citation_texts(Passage("é#", "", ""), "") == {
         "text": "é#",
         "Markdown": "é\\#",
         "BibTeX": "@misc{source,\n  title = {é\\#}\n}",
     }
-    assert where(OATS) == "On oats & rye, oats_1.pdf, page 3"
+    assert location_text(OATS) == "On oats & rye, oats_1.pdf, page 3"
 
 
 def test_only_citations_of_ones_own_documents_open_them() -> None:

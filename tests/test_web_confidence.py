@@ -17,7 +17,7 @@ from assistant.web import render
 from assistant.web.chat import picked
 from assistant.web.confidence import about_passage, about_set, number, verdict
 from assistant.web.tab import Tab
-from assistant.wording.views import events, headline, instead
+from assistant.wording.views import events, headline, unsourced_kind
 
 CALIBRATED = "platt, on 2,000 passages of NQ"
 
@@ -118,7 +118,7 @@ def asked(parts: Parts, below: str) -> Turn:
 )
 def test_what_a_user_chose_happens_and_is_labelled(parts: Parts, below: str, kind: str) -> None:
     turn = asked(parts, below)
-    assert instead(turn) == kind
+    assert unsourced_kind(turn) == kind
     assert events(turn) == []  # the confidence tells it
     assert headline(turn).startswith("Looked at 2 passages" if kind else "Read 2 passages")
     html = shown(turn)
@@ -142,7 +142,7 @@ def test_what_a_user_chose_happens_and_is_labelled(parts: Parts, below: str, kin
 
 def test_what_was_read_and_gave_no_answer_is_folded_and_labelled_as_well() -> None:
     turn = replace(judged(0.9), answer=unbacked("A."))
-    assert (verdict(turn), instead(turn)) == ("Relevant passages, but no answer", "own")
+    assert (verdict(turn), unsourced_kind(turn)) == ("Relevant passages, but no answer", "own")
     html, panel = shown(turn), render.render("sources", turn=turn)
     assert "Model's own knowledge" in html.replace("&#39;", "'")
     assert 'data-below="answer"' not in html  # they were answered from

@@ -31,7 +31,7 @@ def test_while_very_many_are_answered_others_begin_and_click(server: Server) -> 
     visitor = Visitor(server.url)
     for _ in range(MANY):
         visitor.join("composer", "ask", uuid4().hex, values={"utterance": "How rich in protein are lentils?"})
-    until(lambda: len(server.house.runs._runs) == MANY)  # noqa: SLF001
+    until(lambda: server.house.runs.count == MANY)
     visitor.send("facts", "store", text="I like oats.")
     assert [fact.text for fact in server.house.ptkb.facts("me")] == ["I like oats."]
     visitor.close()

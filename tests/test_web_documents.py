@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 
 from assistant.errors import LibraryError
-from assistant.library.finding import find, spots
+from assistant.library.finding import find, word_spans
 from assistant.library.index import add_documents, list_documents
 from assistant.library.shelves import own_library
 from assistant.llm.models import Models
@@ -20,8 +20,8 @@ from assistant.store.conversations import Conversations
 from assistant.store.database import connect
 from assistant.text.sentences import quote
 from assistant.types import Citation, Turn
-from assistant.web.chat import Talk
-from assistant.web.collected import Collected
+from assistant.web.chat import ChatHandlers
+from assistant.web.collected import CollectionPanel
 from assistant.web.library import OwnDocuments
 from assistant.web.tab import Tab, Updates
 from assistant.web.view import Pieces, View
@@ -50,8 +50,8 @@ def view() -> View:
 
 
 @pytest.fixture(scope="module")
-def collected(view: View, settings: Settings) -> Collected:
-    return Collected(view, OwnDocuments(settings), settings)
+def collected(view: View, settings: Settings) -> CollectionPanel:
+    return CollectionPanel(view, OwnDocuments(settings), settings)
 
 
 def tab(user: str = "ann", **data: str) -> Tab:
@@ -69,11 +69,13 @@ def document(name: str, settings: Settings) -> str:
 
 def test_words_of_the_query_are_found_in_their_forms() -> None:
     text = "Oats cooking: cooked oats."
-    assert [quote(text, span) for span in spots("cooks OATS", text)] == ["Oats", "oats"]
-    assert [quote(text, span) for span in spots("cooked", text)] == ["cooked"]
+    assert [quote(text, span) for span in word_spans("cooks OATS", text)] == ["Oats", "oats"]
+    assert [quote(text, span) for span in word_spans("cooked", text)] == ["cooked"]
 
 
-def test_documents_are_searched_without_a_model_and_words_are_marked(collected: Collected, settings: Settings) -> None:
+def test_documents_are_searched_without_a_model_and_words_are_marked(
+    collected: CollectionPanel, settings: Settings
+) -> None:
     shown = html(collected.find(tab(query="oats minutes")))
     assert "<mark>Oats</mark> are cooked for &lt;ten&gt; <mark>minutes</mark>." in shown
     assert shown.index("oats.txt</p>") < shown.index("tea.txt</p>")
@@ -84,7 +86,7 @@ def test_documents_are_searched_without_a_model_and_words_are_marked(collected: 
         find("oats", "@Food", "ann", settings)
 
 
-def test_a_collection_is_made_filled_searched_and_removed(collected: Collected, settings: Settings) -> None:
+def test_a_collection_is_made_filled_searched_and_removed(collected: CollectionPanel, settings: Settings) -> None:
     oats = document("oats.txt", settings)
     assert "Nothing is in it yet." in html(collected.make(tab(name="@Food")))
     collected.put(tab(name="Food", document=oats))
@@ -98,7 +100,7 @@ def test_a_collection_is_made_filled_searched_and_removed(collected: Collected, 
 
 
 def test_what_a_document_was_used_for_names_the_conversations_that_cite_it(
-    collected: Collected, view: View, settings: Settings
+    collected: CollectionPanel, view: View, settings: Settings
 ) -> None:
     oats = document("oats.txt", settings)
     for user in ("ann", "bob"):
@@ -114,7 +116,7 @@ def test_what_a_document_was_used_for_names_the_conversations_that_cite_it(
 
 def test_what_work_takes_is_told_before_it_begins(view: View, settings: Settings) -> None:
     models = cast("Models", SimpleNamespace(running=None))
-    work = WholeWork(view, cast("Talk", None), OwnDocuments(settings), models, settings)
+    work = WholeWork(view, cast("ChatHandlers", None), OwnDocuments(settings), models, settings)
     oats, tea = document("oats.txt", settings), document("tea.txt", settings)
     assert "Summarise oats.txt: 1 passage, 2 calls of the model" in html(work.plan(tab(task="summary", document=oats)))
     assert "compared without the model" in html(work.plan(tab(task="changes", document=oats, other=tea)))

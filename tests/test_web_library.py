@@ -16,7 +16,7 @@ from assistant.runs import Runs
 from assistant.settings import Settings
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
-from assistant.web.library import Document, Library, OwnDocuments
+from assistant.web.library import Document, DocumentPanel, OwnDocuments
 from assistant.web.tab import Tab, Updates
 from assistant.web.view import Pieces, View
 from ptkb.store import Ptkb
@@ -39,7 +39,7 @@ def test_only_what_was_not_there_yet_counts_as_added(settings: Settings, tmp_pat
 def test_what_was_added_and_what_was_replaced_is_told(settings: Settings, tmp_path: Path) -> None:
     engine = connect("sqlite://")
     view = View(Pieces(*(one.name for one in fields(Pieces))), Conversations(engine), Ptkb(engine), Runs())
-    library = Library(view, OwnDocuments(settings), Arrivals())
+    library = DocumentPanel(view, OwnDocuments(settings), Arrivals())
 
     def bring(**texts: str) -> tuple[str, str]:
         """What the notice and the list of documents say after an upload of files, named by their folder and name."""
@@ -63,7 +63,7 @@ def test_what_was_added_and_what_was_replaced_is_told(settings: Settings, tmp_pa
 def test_documents_are_known_to_arrive_until_they_are_in(settings: Settings, tmp_path: Path) -> None:
     engine, arrivals = connect("sqlite://"), Arrivals()
     view = View(Pieces(*(one.name for one in fields(Pieces))), Conversations(engine), Ptkb(engine), Runs())
-    library = Library(view, OwnDocuments(settings), arrivals)
+    library = DocumentPanel(view, OwnDocuments(settings), arrivals)
     file, told = tmp_path / "key.txt", []
     file.write_text("The key hangs behind the door.")
     library.bring("ann", [file], lambda _done, _total: told.append(arrivals.wait("ann")))
@@ -80,7 +80,7 @@ def test_a_file_that_did_not_arrive_is_told_by_its_name_and_the_others_are_added
     view = View(Pieces(*(one.name for one in fields(Pieces))), Conversations(engine), Ptkb(engine), Runs())
     (tmp_path / "here.txt").write_text("The key is here.")
     files = [tmp_path / "gone.txt", tmp_path / "here.txt"]
-    updates = Library(view, OwnDocuments(settings), Arrivals()).bring("ann", files, silent)
+    updates = DocumentPanel(view, OwnDocuments(settings), Arrivals()).bring("ann", files, silent)
     assert "gone.txt: it did not arrive; choose it again." in str(updates["documents"])
     assert str(tmp_path) not in str(updates["documents"])
     assert "Documents: 1 added." in str(updates["notice"])
@@ -108,7 +108,7 @@ def test_a_users_documents_are_read_one_upload_at_a_time_and_can_be_stopped(tmp_
 
     engine = connect("sqlite://")
     view = View(Pieces(*(one.name for one in fields(Pieces))), Conversations(engine), Ptkb(engine), Runs())
-    library, files = Library(view, Slow(), Arrivals()), [tmp_path / "a.txt", tmp_path / "b.txt"]
+    library, files = DocumentPanel(view, Slow(), Arrivals()), [tmp_path / "a.txt", tmp_path / "b.txt"]
     for file in files:
         file.write_text("Oats.")
     told: list[Updates] = []
@@ -132,7 +132,7 @@ def test_a_pasted_text_is_a_document_and_a_second_copy_is_told(settings: Setting
     engine = connect("sqlite://")
     view = View(Pieces(*(one.name for one in fields(Pieces))), Conversations(engine), Ptkb(engine), Runs())
     documents = OwnDocuments(settings)
-    library = Library(view, documents, Arrivals())
+    library = DocumentPanel(view, documents, Arrivals())
     assert "Documents: 1 added." in library.bring_text("ann", "Keys / doors", "The key hangs here.")["notice"]
     shown = library.bring_text("ann", "مفاتيح", "The key hangs here.")["documents"]
     assert "it is already here as “Keys / doors”" in shown

@@ -23,7 +23,7 @@ from assistant.web.logins import (
     LONGEST_WAIT,
     MOST_CHECKED,
     MOST_OF_ADDRESS,
-    Door,
+    Authenticator,
     Failures,
     network,
     shared_counts,
@@ -53,7 +53,7 @@ def ran(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
         return pool.submit(lambda: asyncio.run(work())).result()
 
 
-async def tried(there: Door, name: str, password: str, address: str = HOME) -> bool | int:
+async def tried(there: Authenticator, name: str, password: str, address: str = HOME) -> bool | int:
     """Whether the password was right, or for how many seconds nothing is tried."""
     try:
         return await there.admits(name, password, address)
@@ -61,7 +61,7 @@ async def tried(there: Door, name: str, password: str, address: str = HOME) -> b
         return int((error.headers or {})["Retry-After"])
 
 
-async def waits(there: Door, name: str, password: str, address: str = HOME) -> bool:
+async def waits(there: Authenticator, name: str, password: str, address: str = HOME) -> bool:
     """Whether nothing is tried for as long as after the first wrong password too many."""
     outcome = await tried(there, name, password, address)
     return not isinstance(outcome, bool) and 0 < outcome <= FIRST_WAIT
@@ -70,7 +70,7 @@ async def waits(there: Door, name: str, password: str, address: str = HOME) -> b
 def test_guessing_is_slowed_down_even_for_the_right_password(stored: Logins) -> None:
     async def guess() -> None:
         clock = Clock()
-        there = Door(stored, clock)
+        there = Authenticator(stored, clock)
         for _ in range(FREE_TRIES):
             assert await tried(there, "ada", "guess guess") is False
         assert await tried(there, "ada", PASSWORD) == 2
@@ -88,28 +88,28 @@ def test_guessing_is_slowed_down_even_for_the_right_password(stored: Logins) -> 
 
 def test_guesses_from_elsewhere_keep_nobody_out(stored: Logins) -> None:
     async def guess() -> None:
-        there = Door(stored, Clock())
+        there = Authenticator(stored, Clock())
         assert await tried(there, "ada", PASSWORD, HOME) is True
         for n in range(FREE_OF_NAME + 1):  # from very many addresses
             await tried(there, "ada", "guess guess", f"203.0.113.{n}")
         assert await tried(there, "ada", PASSWORD, HOTEL) == 2
         assert await tried(there, "ada", PASSWORD, HOME) is True
-        assert await tried(Door(stored, Clock()), "ada", PASSWORD, HOME) is True
+        assert await tried(Authenticator(stored, Clock()), "ada", PASSWORD, HOME) is True
 
     ran(guess)
 
 
 @pytest.fixture
-def doors(postgres_emptied: str) -> Iterator[tuple[Door, Door]]:
+def doors(postgres_emptied: str) -> Iterator[tuple[Authenticator, Authenticator]]:
     """Those of two workers on one PostgreSQL."""
     engines = [connect(postgres_emptied) for _ in range(2)]
     Logins(engines[0]).add("ada", PASSWORD)
-    yield tuple(Door(Logins(engine), shared=shared_counts(engine)) for engine in engines)
+    yield tuple(Authenticator(Logins(engine), shared=shared_counts(engine)) for engine in engines)
     for engine in engines:
         engine.dispose()
 
 
-def test_guesses_at_one_worker_count_at_the_other(doors: tuple[Door, Door]) -> None:
+def test_guesses_at_one_worker_count_at_the_other(doors: tuple[Authenticator, Authenticator]) -> None:
     async def guess() -> None:
         one, other = doors
         for n in range(FREE_TRIES - 1):
@@ -123,7 +123,7 @@ def test_guesses_at_one_worker_count_at_the_other(doors: tuple[Door, Door]) -> N
     ran(guess)
 
 
-def test_an_address_that_one_worker_knows_goes_through_at_the_other(doors: tuple[Door, Door]) -> None:
+def test_an_address_that_one_worker_knows_goes_through_at_the_other(doors: tuple[Authenticator, Authenticator]) -> None:
     async def guess() -> None:
         one, other = doors
         assert await tried(one, "ada", PASSWORD, HOME) is True
@@ -135,7 +135,9 @@ def test_an_address_that_one_worker_knows_goes_through_at_the_other(doors: tuple
     ran(guess)
 
 
-def test_an_address_that_tries_many_names_at_several_workers_has_to_wait(doors: tuple[Door, Door]) -> None:
+def test_an_address_that_tries_many_names_at_several_workers_has_to_wait(
+    doors: tuple[Authenticator, Authenticator],
+) -> None:
     async def guess() -> None:
         for n in range(FREE_OF_ADDRESS):
             assert await tried(doors[n % 2], f"user{n}", "guess guess", HOTEL) is False
@@ -146,7 +148,7 @@ def test_an_address_that_tries_many_names_at_several_workers_has_to_wait(doors: 
 
 def test_one_address_locks_a_name_for_itself_alone(stored: Logins) -> None:
     async def guess() -> None:
-        there = Door(stored, Clock())
+        there = Authenticator(stored, Clock())
         for _ in range(10 * FREE_TRIES):
             await tried(there, "ada", "guess guess", HOTEL)
         assert await tried(there, "ada", PASSWORD, HOTEL) == 2
@@ -157,7 +159,7 @@ def test_one_address_locks_a_name_for_itself_alone(stored: Logins) -> None:
 
 def test_an_address_that_tries_many_names_has_to_wait(stored: Logins) -> None:
     async def guess() -> None:
-        there = Door(stored, Clock())
+        there = Authenticator(stored, Clock())
         for n in range(FREE_OF_ADDRESS):
             assert await tried(there, f"user{n}", "guess guess", HOTEL) is False
         assert await tried(there, "another", "guess guess", HOTEL) == 2
@@ -171,7 +173,7 @@ def test_guesses_made_side_by_side_are_slowed_down_too(stored: Logins, monkeypat
     monkeypatch.setattr(users, "verify", lambda password, kept: checked.append(password) or verify(password, kept))
 
     async def guess() -> list[bool | int]:
-        there = Door(stored)
+        there = Authenticator(stored)
         return [await asyncio.gather(*(tried(there, "ada", f"guess {n}") for n in range(3))) for _ in range(4)]
 
     ran(guess)
@@ -191,7 +193,7 @@ def test_where_very_many_wait_a_known_user_is_let_in(stored: Logins, monkeypatch
     monkeypatch.setattr(stored, "check", slow)
 
     async def storm() -> None:
-        there = Door(stored)
+        there = Authenticator(stored)
         assert await tried(there, "ada", PASSWORD, HOME) is True
         crowd = [
             asyncio.create_task(tried(there, f"guest{n}", "guess guess", f"203.0.113.{n}")) for n in range(MOST_CHECKED)
@@ -211,7 +213,7 @@ def test_where_very_many_wait_a_known_user_is_let_in(stored: Logins, monkeypatch
 
 def test_one_address_has_few_waiting(stored: Logins) -> None:
     async def storm() -> list[bool | int]:
-        there = Door(stored)
+        there = Authenticator(stored)
         return await asyncio.gather(*(tried(there, f"guest{n}", "guess guess", HOTEL) for n in range(80)))
 
     results = ran(storm)
@@ -227,7 +229,7 @@ def test_the_wait_is_bounded_and_so_is_what_is_remembered(monkeypatch: pytest.Mo
         clock.now += LONGEST_WAIT
     failures.note("ada")
     assert failures.wait("ada") == LONGEST_WAIT
-    monkeypatch.setattr(door, "REMEMBERED", 3)
+    monkeypatch.setattr(door, "MAX_REMEMBERED", 3)
     for n in range(9):
         failures.note(n)
     assert failures.wait("ada") == 0

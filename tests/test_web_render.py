@@ -17,20 +17,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assistant.library.excerpts import Excerpt, Paragraph
-from assistant.library.finding import Found
+from assistant.library.finding import SearchHit
 from assistant.library.watched import Happening
 from assistant.parts import LoadingStage
 from assistant.runs import END, Place, Run
-from assistant.store.conversations import Conversation, Spot
+from assistant.store.conversations import Conversation, MessageLink
 from assistant.store.tokens import AccessToken
-from assistant.store.usage import Used
+from assistant.store.usage import UserUsage
 from assistant.types import (
     Answer,
     Candidate,
     Choices,
     Citation,
     Confidence,
-    Dropped,
+    DroppedPassage,
     Fact,
     FactOffer,
     Iteration,
@@ -45,12 +45,12 @@ from assistant.types import (
     now,
 )
 from assistant.web import render
-from assistant.web.collected import Use
+from assistant.web.collected import DocumentUse
 from assistant.web.highlight import pieces, sources
 from assistant.web.library import Document
-from assistant.web.original import Opened
-from assistant.web.searching import Asked, Results
-from assistant.web.sources import Shown
+from assistant.web.original import OpenedDocument
+from assistant.web.searching import Results, SearchRequest
+from assistant.web.sources import ShownPassage
 
 
 def fact(text: str, name: str = "f") -> Fact:
@@ -99,7 +99,7 @@ def evil_turn() -> Turn:
         iterations=(Iteration(EVIL, (Passage("p", EVIL, EVIL),), EVIL), Iteration(EVIL, (Passage("q", EVIL, EVIL),))),
         passages=(Passage("p", EVIL, EVIL, 1.0, (EVIL,), EVIL, 0.4),),
         confidence=Confidence(0.4, 0.5, EVIL, EVIL),
-        dropped=(Dropped(Passage("d", EVIL, EVIL), EVIL, 0.9),),
+        dropped=(DroppedPassage(Passage("d", EVIL, EVIL), EVIL, 0.9),),
         answer=Answer(EVIL, unknown=True),
         sentences=(Sentence(EVIL, state="not"),),
         citations=(Citation(1, "p", 0, 5, EVIL, EVIL, 1.0),),
@@ -144,17 +144,17 @@ def models_and_offer() -> list[str]:
 
 
 def viewer(turn: Turn, **values: object) -> str:
-    opened = Opened(document=EVIL, **values)
-    return render.render("viewer", shown=Shown(turn, turn.passages[0], EVIL), opened=opened, nonce="n")
+    opened = OpenedDocument(document=EVIL, **values)
+    return render.render("viewer", shown=ShownPassage(turn, turn.passages[0], EVIL), opened=opened, nonce="n")
 
 
 def searched(passage: Passage | None) -> str:
     """The page of search, with a hit or with a problem."""
-    results = Results([Found(passage, (Span(0, 4),))], 0, True) if passage else None
+    results = Results([SearchHit(passage, (Span(0, 4),))], 0, True) if passage else None
     return render.render(
         "searching",
         style="",
-        asked=Asked(EVIL, EVIL, 2),
+        asked=SearchRequest(EVIL, EVIL, 2),
         places={EVIL: EVIL},
         results=results,
         problem="" if passage else EVIL,
@@ -178,8 +178,8 @@ def test_no_template_lets_html_through() -> None:
             "facts",
             facts=[fact(EVIL), fact(EVIL, "g")],
             relevance={"f": turn.facts[0]},
-            told={"typed": Spot("c", "t", EVIL)},
-            used={"f": Spot("c", "t", EVIL)},
+            told={"typed": MessageLink("c", "t", EVIL)},
+            used={"f": MessageLink("c", "t", EVIL)},
             outdated={"g": fact(EVIL)},
         ),
         *(shown(replace(turn, asks=asks, listed=turn.known), facts=turn.known) for asks in ("recall", "forget", "why")),
@@ -201,7 +201,7 @@ def test_no_template_lets_html_through() -> None:
             names={EVIL: EVIL},
             collections={EVIL: [EVIL]},
             found=[],
-            used=[Use(EVIL, EVIL, (EVIL,))],
+            used=[DocumentUse(EVIL, EVIL, (EVIL,))],
             document=EVIL,
         ),
         render.render(
@@ -211,13 +211,18 @@ def test_no_template_lets_html_through() -> None:
             cost=EVIL,
             kept=False,
         ),
-        render.render("usage", used=[Used(EVIL, 1, 2, 3, 60.0, "2026-01-01")], days=30),
+        render.render("usage", used=[UserUsage(EVIL, 1, 2, 3, 60.0, "2026-01-01")], days=30),
         render.render("tokens", tokens=[AccessToken(EVIL, EVIL, "2026-01-01T00:00:00+00:00", "")], fresh=EVIL),
         render.render("account", word=EVIL, gone=False, login=True),
         viewer(turn, problem=EVIL),
         viewer(turn, text=Excerpt((Paragraph(((0, EVIL),), EVIL, ((EVIL, True), (EVIL, False))),), True, True, 1.0)),
         render.render(
-            "passage", style="", passage=turn.passages[0], opened=Opened(problem=EVIL), gone="", asked=Asked(EVIL)
+            "passage",
+            style="",
+            passage=turn.passages[0],
+            opened=OpenedDocument(problem=EVIL),
+            gone="",
+            asked=SearchRequest(EVIL),
         ),
         searched(turn.passages[0]),
         searched(None),

@@ -50,7 +50,7 @@ def test_the_last_snapshot_always_comes_and_there_are_few_of_them() -> None:
 
 
 def test_there_are_never_more_than_so_many_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST", 3)
+    monkeypatch.setattr(module, "MAX_RUNS", 3)
     before, runs, go = threading.active_count(), Runs(), Event()
     written = [runs.start(f"user {n}", "c", lambda _: growing(1, go)) for n in range(3)]
     for n in range(20):
@@ -180,7 +180,7 @@ def test_of_too_many_tabs_the_one_that_asked_the_longest_ago_is_forgotten() -> N
 
 
 def test_no_more_answers_at_a_time_are_written_for_a_user_than_may_be() -> None:
-    runs, go = Runs(most=2), Event()
+    runs, go = Runs(max_per_user=2), Event()
     running = [runs.start("ann", name, lambda _: growing(1, go)) for name in "ab"]
     with pytest.raises(BusyError, match="2 answers are being written for you already; wait for one of them or stop"):
         runs.start("ann", "c", lambda _: growing(1))
@@ -193,7 +193,7 @@ def test_no_more_answers_at_a_time_are_written_for_a_user_than_may_be() -> None:
 
 @pytest.mark.parametrize(("most", "begun"), [(1, 1), (3, 3), (0, 5)])
 def test_how_many_answers_that_are_is_a_setting(most: int, begun: int) -> None:
-    runs, go, running = Runs(most=most), Event(), []
+    runs, go, running = Runs(max_per_user=most), Event(), []
     for n in range(5):
         try:
             running.append(runs.start("ann", f"{n}", lambda _: growing(1, go)))
@@ -208,8 +208,8 @@ def test_how_many_answers_that_are_is_a_setting(most: int, begun: int) -> None:
 def test_work_on_whole_documents_that_nobody_watches_stops_and_keeps_what_was_done(
     parts: Parts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "UNWATCHED", 0.3)
-    monkeypatch.setattr(module, "LOOK", 0.05)
+    monkeypatch.setattr(module, "MAX_UNWATCHED_SECONDS", 0.3)
+    monkeypatch.setattr(module, "SWEEP_SECONDS", 0.05)
     oats, stops = document("oats", *(f"{said} {FILLER}" for said in SAID)), list[Event]()
 
     def slow(_: Messages) -> str:
@@ -229,8 +229,8 @@ def test_work_on_whole_documents_that_nobody_watches_stops_and_keeps_what_was_do
 
 
 def test_what_nobody_watches_stops_and_what_somebody_does_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "UNWATCHED", 0.5)
-    monkeypatch.setattr(module, "LOOK", 0.05)
+    monkeypatch.setattr(module, "MAX_UNWATCHED_SECONDS", 0.5)
+    monkeypatch.setattr(module, "SWEEP_SECONDS", 0.05)
 
     def long(stop: Event) -> Iterator[Turn]:
         turn = Turn("?")

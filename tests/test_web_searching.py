@@ -12,13 +12,13 @@ import pytest
 from starlette.datastructures import QueryParams
 
 from assistant.library.collections import FILE, make
-from assistant.library.finding import MOST, find, spots
+from assistant.library.finding import RESULTS_MOST, find, word_spans
 from assistant.library.index import add_documents
 from assistant.library.shelves import library_folder, own_library
 from assistant.settings import Settings
 from assistant.text.sentences import quote
 from assistant.web.library import OwnDocuments
-from assistant.web.searching import A_PAGE, LAST, Asked
+from assistant.web.searching import LAST_PAGE, PAGE_SIZE, SearchRequest
 from assistant.web.server import Server, serve
 from tests.browser.fake import HOSTILE, Loaded, Script, house
 
@@ -126,13 +126,13 @@ def test_a_file_that_cannot_be_read_is_told(site: Site) -> None:
         file.unlink()
 
 
-@pytest.mark.parametrize(("said", "page"), [("2", 2), ("0", 1), ("-1", 1), ("x", 1), ("999", LAST), ("9" * 99, 1)])
+@pytest.mark.parametrize(("said", "page"), [("2", 2), ("0", 1), ("-1", 1), ("x", 1), ("999", LAST_PAGE), ("9" * 99, 1)])
 def test_a_page_that_cannot_be_is_another(said: str, page: int) -> None:
-    assert Asked.of(QueryParams({"words": " a \n b ", "page": said})) == Asked("a b", page=page)
-    assert LAST * A_PAGE == MOST
+    assert SearchRequest.of(QueryParams({"words": " a \n b ", "page": said})) == SearchRequest("a b", page=page)
+    assert LAST_PAGE * PAGE_SIZE == RESULTS_MOST
 
 
 def test_words_that_search_passes_over_are_not_marked_unless_there_are_no_others() -> None:
     text = "The oats are on the table."
-    assert [quote(text, span) for span in spots("what are the oats", text)] == ["oats"]
-    assert [quote(text, span) for span in spots("The", text)] == ["The", "the"]
+    assert [quote(text, span) for span in word_spans("what are the oats", text)] == ["oats"]
+    assert [quote(text, span) for span in word_spans("The", text)] == ["The", "the"]

@@ -12,7 +12,7 @@ from starlette.datastructures import Headers
 
 from assistant.errors import SettingsError
 from assistant.settings import Settings, WebSettings
-from assistant.web.security import is_loopback, refused
+from assistant.web.security import is_loopback, refusal_reason
 from assistant.web.server import free_port, serve
 from tests.browser.fake import Loaded, Script, house
 
@@ -48,7 +48,7 @@ def test_loopback(host: str, loopback: bool) -> None:
 )
 def test_hosts_and_origins(host: str, origin: str | None, local: bool, ok: bool) -> None:
     headers = {"host": host} | ({"origin": origin} if origin is not None else {})
-    assert (refused(Headers(headers), local) == "") is ok
+    assert (refusal_reason(Headers(headers), local) == "") is ok
 
 
 def test_a_port_in_use_is_told() -> None:

@@ -15,7 +15,7 @@ from assistant.store.conversations import Conversations
 from assistant.store.database import connect
 from assistant.types import Citation, Passage, Turn
 from assistant.web.original import NOT_KEPT
-from assistant.web.sources import GONE, Sources
+from assistant.web.sources import SOURCE_GONE, SourcePanel
 from assistant.web.tab import Tab
 from assistant.web.view import Pieces, View
 from ptkb.store import Ptkb
@@ -49,7 +49,7 @@ def opened(view: View, shelf: Shelf, tab: Tab) -> list[str]:
     """What is shown, one after the other."""
 
     async def all_of() -> list[str]:
-        return [str(html) async for updates in Sources(view, shelf).open(tab) for html in updates.values()]
+        return [str(html) async for updates in SourcePanel(view, shelf).open(tab) for html in updates.values()]
 
     # in a thread of its own, as a browser test may have left this one with a loop
     with ThreadPoolExecutor(1) as pool:
@@ -97,7 +97,7 @@ def test_it_is_nobody_elses(view: View, shelf: Shelf, tmp_path: Path) -> None:
 def test_what_is_not_ones_own_is_not_opened(view: View, shelf: Shelf) -> None:
     with pytest.raises(LibraryError, match="not shown any more") as error:
         opened(view, shelf, asked(view, "ann", Passage("starter-1", "Doors", KEY)))
-    assert str(error.value) == GONE
+    assert str(error.value) == SOURCE_GONE
 
 
 def test_hostile_documents_are_only_text(view: View, shelf: Shelf, tmp_path: Path) -> None:

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from assistant.chat import BROKEN
+from assistant.chat import INTERNAL_ERROR
 from assistant.errors import StoreError
-from assistant.web.tab import Updates, guarded, told
+from assistant.web.tab import Updates, guarded, with_error_banner
 
 NOTICE: Any = "the banner"
-GUARDS = pytest.mark.parametrize("guard", [guarded, told])
+GUARDS = pytest.mark.parametrize("guard", [guarded, with_error_banner])
 
 
 def test_a_click_takes_the_banner_away() -> None:
@@ -19,7 +19,7 @@ def test_a_click_takes_the_banner_away() -> None:
 
 
 def test_what_fills_the_page_as_it_opens_leaves_the_banner_of_another() -> None:
-    assert told(lambda: {"documents": "shown"}, NOTICE) == {"documents": "shown"}
+    assert with_error_banner(lambda: {"documents": "shown"}, NOTICE) == {"documents": "shown"}
 
 
 @GUARDS
@@ -40,5 +40,5 @@ def test_an_error_is_told_and_nothing_else_changes(guard: Any) -> None:
 @GUARDS
 def test_a_bug_is_told_in_words_and_logged(guard: Any, caplog: pytest.LogCaptureFixture) -> None:
     [banner] = guard(lambda: {"facts": 1 // 0}, NOTICE).values()
-    assert BROKEN[:20] in banner
+    assert INTERNAL_ERROR[:20] in banner
     assert "ZeroDivisionError" in caplog.text

@@ -17,11 +17,11 @@ from assistant.protocols import Parts
 from assistant.settings import Settings
 from assistant.types import Claim, Messages, Passage, Turn, Verdict, Work, WorkKind
 from assistant.whole.documents import named_work, read_documents
-from assistant.whole.lines import SOURCES_MOST
-from assistant.whole.plan import PASSAGES_MOST, SECTION_WORDS, SECTIONS_MOST, cost, sections
+from assistant.whole.lines import MAX_SOURCES
+from assistant.whole.plan import MAX_PASSAGES, MAX_SECTIONS, SECTION_WORDS, cost, sections
 from assistant.whole.work import title
 from assistant.wording.replies import sentence
-from assistant.wording.views import waits
+from assistant.wording.views import wait_progress
 from tests.scripted import ScriptedLLM, WordJudge
 
 FILLER = "And" + " and" * (SECTION_WORDS // 2) + "."
@@ -104,7 +104,7 @@ def test_it_tells_how_far_it_is_and_a_stop_keeps_what_was_done(parts: Parts) -> 
         return SAID[1]
 
     turns = done(parts, work_on("summary", oats), SAID[0], stopping, stop=stop)
-    assert [told for turn in turns if (told := waits(turn))][:2] == ["passage 0 of 6", "passage 1 of 6"]
+    assert [told for turn in turns if (told := wait_progress(turn))][:2] == ["passage 0 of 6", "passage 1 of 6"]
     assert turns[-1].status == "stopped"
     assert f"- {SAID[0]} [1]" in text(turns[-1])
 
@@ -137,12 +137,12 @@ def test_how_a_sentence_is_set_is_no_change_but_a_number_is(parts: Parts) -> Non
 def test_what_has_no_number_left_is_counted(parts: Parts) -> None:
     changes = work_on("changes", document("a", "Tea is hot."), document("b", *(f"Crop {n} grows." for n in range(120))))
     *_, last = done(parts, changes)
-    assert text(last).count("\n- ") == len({one.passage_id for one in last.citations}) == SOURCES_MOST
+    assert text(last).count("\n- ") == len({one.passage_id for one in last.citations}) == MAX_SOURCES
     assert text(last).endswith("22 more found, not shown: a reply numbers 99 sources at most.")
     crops = document("a", *(f"Crop {n} grows in {n} fields." for n in range(110)))
     found = rows(*([f"Crop {n}", f"{n} fields"] for n in range(110)))
     *_, last = done(parts, work_on("table", crops, columns=("crop", "fields")), *[found] * len(crops))
-    assert text(last).count("\n| Crop") == SOURCES_MOST
+    assert text(last).count("\n| Crop") == MAX_SOURCES
     assert text(last).endswith("11 more found, not shown: a reply numbers 99 sources at most.")
 
 
@@ -220,10 +220,10 @@ def test_work_that_cant_be_done_says_why(parts: Parts, turn: Turn, reason: str) 
 
 
 def test_a_long_document_has_longer_sections_and_one_that_is_too_long_is_refused() -> None:
-    assert len(sections(document("a", *["word " * 100] * 900))) <= SECTIONS_MOST + 1
+    assert len(sections(document("a", *["word " * 100] * 900))) <= MAX_SECTIONS + 1
     assert [len(one) for one in sections([*document("a", "x", "y"), *document("b", "z")])] == [2, 1]
-    with pytest.raises(LibraryError, match=f"at most {PASSAGES_MOST:,}"):
-        sections(document("a", *["x"] * (PASSAGES_MOST + 1)))
+    with pytest.raises(LibraryError, match=f"at most {MAX_PASSAGES:,}"):
+        sections(document("a", *["x"] * (MAX_PASSAGES + 1)))
 
 
 def test_the_cost_is_told_before() -> None:

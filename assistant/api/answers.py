@@ -11,10 +11,10 @@ from assistant.errors import BusyError
 from assistant.runs import PAUSE, Run, Runs
 from assistant.store.shared import BUSY
 from assistant.types import Choices, Exchange, Turn
-from assistant.wording.views import headline, waits
+from assistant.wording.views import headline, wait_progress
 
 # Where a conversation's id stands in the page's runs: a user has one answer written here at a time.
-PLACE = "api"
+API_CONVERSATION = "api"
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,9 @@ class Answers:
         if collection:
             choices = self.chat.within(user, collection, choices)
         try:
-            return self.runs.start(user, PLACE, lambda stop: self.chat.once(user, utterance, history, choices, stop))
+            return self.runs.start(
+                user, API_CONVERSATION, lambda stop: self.chat.once(user, utterance, history, choices, stop)
+            )
         except BusyError as error:
             if str(error) != BUSY:
                 raise
@@ -53,7 +55,7 @@ async def follow(run: Run) -> AsyncGenerator[Turn, None]:
     """The newest snapshot, ten times a second, until the last; whoever leaves before that stops the answer."""
     try:
         while not run.over:
-            run.look()
+            run.mark_watched()
             yield run.turn
             await asyncio.sleep(PAUSE)
         yield run.turn
@@ -63,4 +65,4 @@ async def follow(run: Run) -> AsyncGenerator[Turn, None]:
 
 def progress(turn: Turn) -> str:
     """What a running turn does, in one line."""
-    return ", ".join(filter(None, (headline(turn), waits(turn))))
+    return ", ".join(filter(None, (headline(turn), wait_progress(turn))))

@@ -16,8 +16,8 @@ from starlette.types import Receive, Scope, Send
 
 from assistant.api.answers import Answers, follow, progress
 from assistant.api.messages import ChatRequest
-from assistant.api.replies import MODEL, Refusal, Shape, models
-from assistant.chat import BROKEN
+from assistant.api.replies import MODEL, Refusal, ReplyFormat, models
+from assistant.chat import INTERNAL_ERROR
 from assistant.errors import (
     BusyError,
     EndingError,
@@ -32,8 +32,8 @@ from assistant.types import Turn
 
 _LOG = logging.getLogger(__name__)
 _UNCACHED = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-LARGEST = 1_000_000  # bytes of a request's body
-SOON, LATER = 2, 10  # seconds until a client should try again
+MAX_BODY_BYTES = 1_000_000  # bytes of a request's body
+RETRY_SOON, RETRY_LATER = 2, 10  # seconds until a client should try again
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
@@ -62,9 +62,9 @@ class Completions:
     def routes(self) -> list[Route]:
         """All of them; what there is not is told in the same form, too."""
         return [
-            Route("/models", _told(self._models), methods=["GET"]),
-            Route("/chat/completions", _told(self._complete), methods=["POST"]),
-            Route("/{path:path}", _told(_nothing), methods=["GET", "POST", "PUT", "PATCH", "DELETE"]),
+            Route("/models", _with_error_responses(self._models), methods=["GET"]),
+            Route("/chat/completions", _with_error_responses(self._complete), methods=["POST"]),
+            Route("/{path:path}", _with_error_responses(_not_found), methods=["GET", "POST", "PUT", "PATCH", "DELETE"]),
         ]
 
     async def _models(self, request: Request) -> Response:
@@ -73,13 +73,13 @@ class Completions:
 
     async def _complete(self, request: Request) -> Response:
         user = await self._user(request)
-        asked = _parsed(await _body(request))
-        self._check(asked)
-        run = await self._begun(user, asked)
-        if asked.stream:
-            usage = asked.stream_options is not None and asked.stream_options.include_usage
-            return _Stream(run, usage)
-        return JSONResponse(Shape().whole(await _end(run, request)))
+        chat_request = _parsed(await _body(request))
+        self._check(chat_request)
+        run = await self._start_run(user, chat_request)
+        if chat_request.stream:
+            with_usage = chat_request.stream_options is not None and chat_request.stream_options.include_usage
+            return _Stream(run, with_usage)
+        return JSONResponse(ReplyFormat().whole(await _finished_turn(run, request)))
 
     async def _user(self, request: Request) -> str:
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
@@ -93,25 +93,25 @@ class Completions:
             )
         return user
 
-    def _check(self, asked: ChatRequest) -> None:
-        if asked.model != MODEL:
+    def _check(self, chat_request: ChatRequest) -> None:
+        if chat_request.model != MODEL:
             raise Refusal(
-                404, f"There is no model '{asked.model[:100]}'; the one here is '{MODEL}'.", "model_not_found"
+                404, f"There is no model '{chat_request.model[:100]}'; the one here is '{MODEL}'.", "model_not_found"
             )
         if self.loading.error:
             raise Refusal(503, self.loading.error, "not_loaded")
         if not self.loading.ready:
-            raise Refusal(503, "Sequitur is still loading; try again in a moment.", "loading", LATER)
+            raise Refusal(503, "Sequitur is still loading; try again in a moment.", "loading", RETRY_LATER)
 
-    async def _begun(self, user: str, asked: ChatRequest) -> Run:
+    async def _start_run(self, user: str, chat_request: ChatRequest) -> Run:
         try:
-            return await self.answers.begin(user, asked.utterance, asked.history, asked.collection)
+            return await self.answers.begin(user, chat_request.utterance, chat_request.history, chat_request.collection)
         except BusyError as error:
-            raise Refusal(429, str(error), "rate_limit_exceeded", SOON) from error
+            raise Refusal(429, str(error), "rate_limit_exceeded", RETRY_SOON) from error
         except LimitError as error:
             raise Refusal(429, str(error), "insufficient_quota") from error
         except EndingError as error:
-            raise Refusal(503, str(error), "ending", LATER) from error
+            raise Refusal(503, str(error), "ending", RETRY_LATER) from error
         except LibraryError as error:
             raise Refusal(422, str(error), "invalid_collection") from error
         except UtteranceError as error:
@@ -121,8 +121,8 @@ class Completions:
 class _Stream(StreamingResponse):
     """A reply as a stream; however it ends, as when the client goes away, nothing goes on being written."""
 
-    def __init__(self, run: Run, usage: bool) -> None:
-        super().__init__(_events(run, usage), headers=_UNCACHED, media_type="text/event-stream")
+    def __init__(self, run: Run, with_usage: bool) -> None:
+        super().__init__(_events(run, with_usage), headers=_UNCACHED, media_type="text/event-stream")
         self._run = run
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -133,28 +133,28 @@ class _Stream(StreamingResponse):
             self._run.stop.set()
 
 
-def _told(endpoint: Endpoint) -> Endpoint:
+def _with_error_responses(endpoint: Endpoint) -> Endpoint:
     """The endpoint, whose errors are told as OpenAI tells them."""
 
-    async def answered(request: Request) -> Response:
+    async def respond(request: Request) -> Response:
         try:
             return await endpoint(request)
         except Refusal as refusal:
             return refusal.response()
         except StoreError as error:
-            return Refusal(503, str(error), "unavailable", LATER).response()
+            return Refusal(503, str(error), "unavailable", RETRY_LATER).response()
         except SequiturError as error:
             return Refusal(500, str(error), "failed").response()
         except ClientDisconnect:
             raise
         except Exception:  # noqa: BLE001 - the client must be told, and the log has the details
             _LOG.exception("a request of the API failed")
-            return Refusal(500, BROKEN, "failed").response()
+            return Refusal(500, INTERNAL_ERROR, "failed").response()
 
-    return answered
+    return respond
 
 
-async def _nothing(request: Request) -> Response:
+async def _not_found(request: Request) -> Response:
     raise Refusal(404, f"There is no {request.method} {request.url.path[:100]} here.", "not_found")
 
 
@@ -163,8 +163,8 @@ async def _body(request: Request) -> bytes:
     body = bytearray()
     async for piece in request.stream():
         body += piece
-        if len(body) > LARGEST:
-            raise Refusal(413, f"The request is larger than {LARGEST:,} bytes; shorten it.", "too_large")
+        if len(body) > MAX_BODY_BYTES:
+            raise Refusal(413, f"The request is larger than {MAX_BODY_BYTES:,} bytes; shorten it.", "too_large")
     return bytes(body)
 
 
@@ -172,39 +172,39 @@ def _parsed(body: bytes) -> ChatRequest:
     try:
         return ChatRequest.model_validate_json(body)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-    if first["type"] == "json_invalid":
+        first_error = error.errors(include_url=False, include_input=False)[0]
+    if first_error["type"] == "json_invalid":
         raise Refusal(400, "The request's body is not JSON.", "invalid_json")
-    where = ".".join(str(step) for step in first["loc"]) or "the body"
-    raise Refusal(422, f"The request can't be read at {where}: {first['msg']}.", "invalid_request")
+    location = ".".join(str(part) for part in first_error["loc"]) or "the body"
+    raise Refusal(422, f"The request can't be read at {location}: {first_error['msg']}.", "invalid_request")
 
 
-async def _end(run: Run, request: Request) -> Turn:
+async def _finished_turn(run: Run, request: Request) -> Turn:
     """The turn when it is done; a client that goes away meanwhile stops it."""
     async for _ in follow(run):
         if await request.is_disconnected():
             run.stop.set()
-    if refusal := _why_not(run.turn):
+    if refusal := _refusal_of(run.turn):
         raise refusal
     return run.turn
 
 
-async def _events(run: Run, usage: bool) -> AsyncIterator[str]:
+async def _events(run: Run, with_usage: bool) -> AsyncIterator[str]:
     """A stream: what is being done, and the reply once it is settled; what is written before that may be set aside."""
-    shape, told = Shape(), ""
-    yield shape.first()
+    reply_format, last_line = ReplyFormat(), ""
+    yield reply_format.first()
     async for turn in follow(run):
-        doing = progress(turn)
-        if turn.status == "running" and doing != told:
-            yield shape.progress(told := doing)
-    if refusal := _why_not(run.turn):
-        yield shape.failed(refusal)
+        line = progress(turn)
+        if turn.status == "running" and line != last_line:
+            yield reply_format.progress(last_line := line)
+    if refusal := _refusal_of(run.turn):
+        yield reply_format.failed(refusal)
         return
-    for event in shape.settled(run.turn, usage):
+    for event in reply_format.settled(run.turn, with_usage):
         yield event
 
 
-def _why_not(turn: Turn) -> Refusal | None:
+def _refusal_of(turn: Turn) -> Refusal | None:
     """Why a turn that is over has no reply to give."""
     if turn.status == "failed":
         return Refusal(500, turn.error, "failed")

@@ -13,7 +13,7 @@ from assistant.api.answers import Answers, follow, progress
 from assistant.errors import SequiturError
 from assistant.types import Turn
 from assistant.wording.replies import reply
-from assistant.wording.views import instead, sources
+from assistant.wording.views import sources, unsourced_kind
 
 INSTRUCTIONS = (
     "Answers questions from a library of sources and from the user's own documents, with regard to what the user has "
@@ -28,7 +28,7 @@ def server(answers: Answers, user: str, start: Callable[[], None]) -> MCPServer:
     turns = asyncio.Lock()
 
     @asynccontextmanager
-    async def serving(_: MCPServer) -> AsyncIterator[None]:
+    async def lifespan(_: MCPServer) -> AsyncIterator[None]:
         start()
         yield
 
@@ -38,38 +38,47 @@ def server(answers: Answers, user: str, start: Callable[[], None]) -> MCPServer:
             # one that a client gave up may still be ending
             await asyncio.to_thread(answers.runs.end, user, _PATIENCE)
             try:
-                return said(await _answer(answers, user, question, context))
+                return reply_with_sources(await _answer(answers, user, question, context))
             except SequiturError as error:
                 raise ToolError(str(error)) from error
 
-    made = MCPServer("sequitur", title="Sequitur", instructions=INSTRUCTIONS, log_level="WARNING", lifespan=serving)
-    made.add_tool(ask)
-    return made
+    mcp_server = MCPServer(
+        "sequitur", title="Sequitur", instructions=INSTRUCTIONS, log_level="WARNING", lifespan=lifespan
+    )
+    mcp_server.add_tool(ask)
+    return mcp_server
 
 
 async def _answer(answers: Answers, user: str, question: str, context: Context) -> Turn:
-    told = ""
+    last_line = ""
     run = await answers.begin(user, question)
     async with aclosing(follow(run)) as turns:
         steps = 0
         async for turn in turns:
-            if (doing := progress(turn)) != told:
-                told, steps = doing, steps + 1
-                await context.report_progress(steps, message=doing)
+            if (line := progress(turn)) != last_line:
+                last_line, steps = line, steps + 1
+                await context.report_progress(steps, message=line)
     if turn.status != "done":
         raise SequiturError(turn.error or "The answer was stopped before it was done.")
     return turn
 
 
-def said(turn: Turn) -> str:
+def reply_with_sources(turn: Turn) -> str:
     """The reply with its sources, and what of it no source says."""
-    cited = [
-        f"[{one.n}] {one.title}{', which says a part' if one.partly else ''}: {one.quote}" for one in sources(turn)
+    source_lines = [
+        f"[{source.n}] {source.title}{', which says a part' if source.partly else ''}: {source.quote}"
+        for source in sources(turn)
     ]
-    missing = [one.text for one in turn.sentences if one.state == "not" and instead(turn) != "own"]
-    parts = [reply(turn.answer), _listed("Sources", cited), _listed("Not found in the sources", missing)]
+    unsupported = [
+        sentence.text for sentence in turn.sentences if sentence.state == "not" and unsourced_kind(turn) != "own"
+    ]
+    parts = [
+        reply(turn.answer),
+        _titled_list("Sources", source_lines),
+        _titled_list("Not found in the sources", unsupported),
+    ]
     return "\n\n".join(part for part in parts if part)
 
 
-def _listed(title: str, lines: list[str]) -> str:
+def _titled_list(title: str, lines: list[str]) -> str:
     return "\n".join([f"{title}:", *lines]) if lines else ""

@@ -7,14 +7,14 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from assistant.text.markers import read
+from assistant.text.markers import extract_markers
 from assistant.text.sentences import clean, shorten
 from assistant.types import Exchange
 from assistant.wording.replies import LABEL
 
 # No step looks further back, nor at more of what was said.
-EXCHANGES, CHARS = 10, 4000
-PAIR = ("user", "assistant")
+MAX_EXCHANGES, MAX_CHARS = 10, 4000
+EXCHANGE_ROLES = ("user", "assistant")
 
 
 class Part(BaseModel):
@@ -60,23 +60,29 @@ class ChatRequest(BaseModel):
     @property
     def utterance(self) -> str:
         """The user's last message, "" where there is none."""
-        return next((one.text for one in reversed(self.messages) if one.role == "user"), "")
+        return next((message.text for message in reversed(self.messages) if message.role == "user"), "")
 
     @property
     def history(self) -> tuple[Exchange, ...]:
         """What was said before the last message of the user: each message with the reply that came right behind it."""
-        talk = [one for one in self.messages if one.role in PAIR]
-        asked = [n for n, one in enumerate(talk) if one.role == "user"]
-        before = talk[: asked[-1]] if asked else []
-        pairs = pairwise(before)
-        return tuple(_exchange(one.text, two.text) for one, two in pairs if (one.role, two.role) == PAIR)[-EXCHANGES:]
+        dialogue = [message for message in self.messages if message.role in EXCHANGE_ROLES]
+        user_positions = [position for position, message in enumerate(dialogue) if message.role == "user"]
+        earlier = dialogue[: user_positions[-1]] if user_positions else []
+        pairs = pairwise(earlier)
+        return tuple(
+            _exchange(first.text, second.text) for first, second in pairs if (first.role, second.role) == EXCHANGE_ROLES
+        )[-MAX_EXCHANGES:]
 
 
 def _exchange(utterance: str, reply: str) -> Exchange:
     """As the store has it: the reply without its markers and its label."""
-    asked = _shortened(utterance)
-    return Exchange(asked, asked, read(_shortened(reply).removeprefix(LABEL).strip(), most=0).text)
+    short_utterance = _shortened(utterance)
+    return Exchange(
+        short_utterance,
+        short_utterance,
+        extract_markers(_shortened(reply).removeprefix(LABEL).strip(), max_number=0).text,
+    )
 
 
 def _shortened(text: str) -> str:
-    return shorten(clean(text[: 2 * CHARS]), CHARS)
+    return shorten(clean(text[: 2 * MAX_CHARS]), MAX_CHARS)

@@ -16,7 +16,7 @@ from assistant.wording.replies import reply
 from assistant.wording.views import as_json
 
 MODEL = "sequitur"
-GROUNDS = ("question", "facts", "passages", "citations", "sentences", "confidence", "events")
+GROUND_KEYS = ("question", "facts", "passages", "citations", "sentences", "confidence", "events")
 
 
 class Refusal(Exception):  # noqa: N818 - no error of this program, but its answer to one of the client's
@@ -46,7 +46,7 @@ def models() -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Shape:
+class ReplyFormat:
     """The forms of one reply, which share its id and time."""
 
     id: str = field(default_factory=lambda: f"chatcmpl-{new_id()}")
@@ -79,9 +79,9 @@ class Shape:
         """The event that ends a stream with an error."""
         return _event(refusal.body)
 
-    def _chunk(self, delta: Mapping[str, str], finish: str | None = None, **more: Any) -> str:
+    def _chunk(self, delta: Mapping[str, str], finish: str | None = None, **extra: Any) -> str:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-        return _event({**self._head("chat.completion.chunk", [choice]), **more})
+        return _event({**self._head("chat.completion.chunk", [choice]), **extra})
 
     def _head(self, kind: str, choices: list[dict[str, Any]]) -> dict[str, Any]:
         return {"id": self.id, "object": kind, "created": self.created, "model": MODEL, "choices": choices}
@@ -89,14 +89,18 @@ class Shape:
 
 def _grounds(turn: Turn) -> dict[str, Any]:
     """What the reply rests on, with the keys that `ask --json` has, what kind of reply it is, and who wrote it."""
-    told = as_json(turn)
-    return {**{key: told[key] for key in GROUNDS}, "outcome": told["answer"]["outcome"], "model": turn.model}
+    turn_fields = as_json(turn)
+    return {
+        **{key: turn_fields[key] for key in GROUND_KEYS},
+        "outcome": turn_fields["answer"]["outcome"],
+        "model": turn.model,
+    }
 
 
 def _usage(turn: Turn) -> dict[str, int]:
-    spent = turn.tokens
-    total = spent.prompt + spent.completion
-    return {"prompt_tokens": spent.prompt, "completion_tokens": spent.completion, "total_tokens": total}
+    tokens = turn.tokens
+    total = tokens.prompt + tokens.completion
+    return {"prompt_tokens": tokens.prompt, "completion_tokens": tokens.completion, "total_tokens": total}
 
 
 def _event(data: Mapping[str, Any]) -> str:

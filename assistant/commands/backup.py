@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 from rich.filesize import decimal
 
-from assistant.commands.common import say, talk
+from assistant.commands.common import print_text, error_console
 from assistant.commands.option_groups import SettingsOptions
 from assistant.settings import default_file, usual_file
 from assistant.upkeep.archive import MODELS, SETTINGS, Manifest
 from assistant.upkeep.backup import write_backup
-from assistant.upkeep.restore import ASIDE, restore_backup
+from assistant.upkeep.restore import RESTORED_SETTINGS, restore_backup
 
 
 def backup(
@@ -30,11 +30,11 @@ def backup(
     the servers that were added, without their keys. Only its owner can read it; it is not encrypted. What can be made
     or fetched again is left out: models, the starter library, vectors, caches.
     """
-    loaded = options.load_settings()
-    written = write_backup(loaded, file, options.settings_file or default_file(), keys=keys)
-    _say(f"{file} ({decimal(written.size)}) holds {_told(written.manifest)}.")
-    _say(
-        f"Left out: models, the starter library, vectors and caches ({decimal(written.left_out)}), which are made or "
+    settings = options.load_settings()
+    archive = write_backup(settings, file, options.settings_file or default_file(), keys=keys)
+    _say_on_error_stream(f"{file} ({decimal(archive.size)}) holds {_contents(archive.manifest)}.")
+    _say_on_error_stream(
+        f"Left out: models, the starter library, vectors and caches ({decimal(archive.left_out)}), which are made or "
         "fetched again when they are needed."
     )
 
@@ -49,23 +49,27 @@ def restore(
     Every file is checked by its hash before anything is replaced. Programs that use the data folder must have ended.
     The settings file is put back only where there is none; else it is laid into the data folder, to be compared.
     """
-    loaded = options.load_settings()
-    restored = restore_backup(file, loaded, options.settings_file or default_file() or usual_file())
-    _say(f"{loaded.data_dir} holds {_told(restored.manifest)} now, as of {restored.manifest.made[:16]}.")
+    settings = options.load_settings()
+    restored = restore_backup(file, settings, options.settings_file or default_file() or usual_file())
+    _say_on_error_stream(
+        f"{settings.data_dir} holds {_contents(restored.manifest)} now, as of {restored.manifest.made[:16]}."
+    )
     if restored.settings:
-        not_used = ", which is not used; compare it with yours" if restored.settings.name == ASIDE else ""
-        _say(f"The settings of the backup are in {restored.settings}{not_used}.")
-    for kept in restored.kept:
-        _say(f"What was there before is in {kept}; delete it once you don't need it.")
+        unused_note = (
+            ", which is not used; compare it with yours" if restored.settings.name == RESTORED_SETTINGS else ""
+        )
+        _say_on_error_stream(f"The settings of the backup are in {restored.settings}{unused_note}.")
+    for old_folder in restored.kept:
+        _say_on_error_stream(f"What was there before is in {old_folder}; delete it once you don't need it.")
 
 
-def _told(manifest: Manifest) -> str:
-    held = {entry.name for entry in manifest.files}
-    parts = ["the database", f"libraries: {', '.join(manifest.libraries) or 'none'}"]
-    parts += ["the settings file"] if SETTINGS in held else []
-    parts += [f"the added servers {'with' if manifest.keys else 'without'} keys"] if MODELS in held else []
-    return "; ".join(parts)
+def _contents(manifest: Manifest) -> str:
+    file_names = {entry.name for entry in manifest.files}
+    contents = ["the database", f"libraries: {', '.join(manifest.libraries) or 'none'}"]
+    contents += ["the settings file"] if SETTINGS in file_names else []
+    contents += [f"the added servers {'with' if manifest.keys else 'without'} keys"] if MODELS in file_names else []
+    return "; ".join(contents)
 
 
-def _say(sentence: str) -> None:
-    say(sentence, talk)
+def _say_on_error_stream(sentence: str) -> None:
+    print_text(sentence, error_console)

@@ -25,11 +25,11 @@ from assistant.protocols import Engine, Progress
 from assistant.settings import RetrieverName, Settings, load
 
 # Messages for people go to the error stream, so that with `--json` the output is for programs only.
-talk = Console(stderr=True)
-out = Console()
+error_console = Console(stderr=True)
+output_console = Console()
 
 
-def say(text: str, console: Console = out) -> None:
+def print_text(text: str, console: Console = output_console) -> None:
     """Print a text as it is: brackets are no markup, numbers have no colours, and no line is broken to fit."""
     console.print(text, markup=False, highlight=False, soft_wrap=True)
 
@@ -39,13 +39,13 @@ def print_table(heads: Sequence[str | Column], rows: Iterable[Sequence[str]]) ->
     table = Table(*heads, box=None)
     for row in rows:
         table.add_row(*map(Text, row))
-    out.print(table)
+    output_console.print(table)
 
 
 Model = Annotated[str | None, typer.Option(help="The language model, as in the setting llm.model.")]
 DataDir = Annotated[Path | None, typer.Option("--data-dir", help="The folder that everything is written to.")]
 # Tables that compare ways to answer search as the papers do, unless told otherwise.
-Compared = Annotated[
+ComparedRetriever = Annotated[
     RetrieverName,
     typer.Option("--retriever", help="How passages are found: by words (bm25), by meaning (dense), or both (hybrid)."),
 ]
@@ -61,33 +61,33 @@ def settings_of(file: Path | None, data_dir: Path | None, **overrides: Any) -> S
 
     `overrides` are top-level settings, and sections as dictionaries; options that were left out (None, "") say nothing.
     """
-    return load(file, **_given({"data_dir": data_dir, **overrides}))
+    return load(file, **_without_unset({"data_dir": data_dir, **overrides}))
 
 
-def _given(options: Mapping[str, Any]) -> dict[str, Any]:
-    each = {name: _given(value) if isinstance(value, dict) else value for name, value in options.items()}
-    return {name: value for name, value in each.items() if value is not None and value != ""}
+def _without_unset(options: Mapping[str, Any]) -> dict[str, Any]:
+    values = {name: _without_unset(value) if isinstance(value, dict) else value for name, value in options.items()}
+    return {name: value for name, value in values.items() if value is not None and value != ""}
 
 
-def results_folder(into: Path | None) -> None:
+def create_results_folder(folder: Path | None) -> None:
     """Create the folder for results, if one is named, before a measurement whose results would be lost without it.
 
     Raises:
         DataError: the folder can't be made, or takes no files.
     """
-    if into:
-        with writing(into):
-            into.mkdir(parents=True, exist_ok=True)
-            with TemporaryFile(dir=into):
+    if folder:
+        with report_write_errors(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            with TemporaryFile(dir=folder):
                 pass
 
 
-def writing(into: Path) -> AbstractContextManager[None]:
-    """Within this, what can't be written to the folder `into` is a `DataError` that says what to do."""
-    return disk_errors_as(DataError, f"The results can't be written to {into}")
+def report_write_errors(folder: Path) -> AbstractContextManager[None]:
+    """Within this, what can't be written to `folder` is a `DataError` that says what to do."""
+    return disk_errors_as(DataError, f"The results can't be written to {folder}")
 
 
-def ready(settings: Settings) -> Loader:
+def load_with_bars(settings: Settings) -> Loader:
     """Load everything, with a bar for each stage on the error stream; it is closed when the command ends.
 
     A missing library is reported before anything is loaded.
@@ -100,9 +100,9 @@ def ready(settings: Settings) -> Loader:
     loader = Loader(settings)
     at_end(loader.close)
     loader.start()
-    watch(loader)
+    show_loading(loader)
     if loader.notice:
-        talk.print(loader.notice, style="yellow", markup=False)
+        error_console.print(loader.notice, style="yellow", markup=False)
     return loader
 
 
@@ -117,10 +117,10 @@ def load_llm(settings: Settings, progress: Progress) -> Engine:
     return llm
 
 
-def watch(loader: Loader) -> None:
+def show_loading(loader: Loader) -> None:
     """Show the stages of a loader until it has finished."""
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with rich_progress.Progress(*columns, console=talk, transient=True) as bars:
+    with rich_progress.Progress(*columns, console=error_console, transient=True) as bars:
         tasks: dict[str, TaskID] = {}
 
         def show(stages: tuple[LoadingStage, ...]) -> None:

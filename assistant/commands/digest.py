@@ -7,13 +7,13 @@ from typing import Annotated
 import typer
 
 from assistant.commands.ask import finish, run
-from assistant.commands.common import ready, talk
+from assistant.commands.common import load_with_bars, error_console
 from assistant.commands.option_groups import ModelOptions
 from assistant.commands.turn_options import TurnOptions
 from assistant.types import Turn, WorkKind
 from assistant.whole.documents import named_work, read_documents
 from assistant.whole.plan import check, cost
-from assistant.whole.speed import told
+from assistant.whole.speed import cost_sentence
 from assistant.whole.work import title
 
 
@@ -33,13 +33,13 @@ def digest(
     Says first how many passages that is, and about how long it takes. Ctrl-C stops it and keeps what was done.
     """
     settings = options.load_settings(library=library)
-    named = [one for name in columns.split(",") if (one := name.strip())]
-    work = named_work(task, documents, named, library, settings)
+    column_names = [column for name in columns.split(",") if (column := name.strip())]
+    work = named_work(task, documents, column_names, library, settings)
     check(work)
     passages = read_documents(work, library, settings)
     cost(work, passages)
     turn = Turn(title(work), choices=TurnOptions().choices(settings), work=work, passages=tuple(passages))
-    loader = ready(settings)
+    loader = load_with_bars(settings)
     running = loader.models.running
-    talk.print(told(work, turn.passages, running.engine if running else None, settings), style="dim")
+    error_console.print(cost_sentence(work, turn.passages, running.engine if running else None, settings), style="dim")
     finish(run(turn, loader, quiet=as_data), as_data)

@@ -14,17 +14,17 @@ from typing import Annotated
 
 from typer import Argument, BadParameter, Option
 
-from assistant.commands.common import Compared, by_words, load_llm, ready, talk
+from assistant.commands.common import ComparedRetriever, by_words, load_llm, load_with_bars, error_console
 from assistant.commands.experiment import (
     JudgeOptions,
-    Nothing,
+    EmptyRetriever,
     ResultOptions,
     RunOptions,
     embedder_of,
-    indexed,
+    corpus_index,
     language_model,
-    show,
-    with_models,
+    print_summary,
+    load_parts,
 )
 from assistant.commands.option_groups import Group
 from assistant.commands.progress_bars import bar, with_bar
@@ -53,11 +53,11 @@ from assistant.evaluation import (
     weighing,
 )
 from assistant.evaluation.searching import Finder
-from assistant.experiment.batching import batched
+from assistant.experiment.batching import with_batching
 from assistant.experiment.conditions import model_of
-from assistant.experiment.datasets import Gold, read_corpus, read_qrels, read_queries
-from assistant.experiment.options import AsJson, Corpus, Jobs, OneLoop, Questions, Sample, Shown, Split
-from assistant.experiment.runs import rows_of
+from assistant.experiment.datasets import GoldPlacement, read_corpus, read_qrels, read_queries
+from assistant.experiment.options import AsJson, Corpus, Jobs, OneLoop, Questions, Sample, ShownPassages, Split
+from assistant.experiment.runs import read_rows
 from assistant.ikat.topics import read_topics
 from assistant.judges.addresses import Addresses
 from assistant.judges.relevance import load as estimators
@@ -82,7 +82,7 @@ app = Group(help="Measure answers, rankings and rewriting on real data.", no_arg
 
 SHIPPED, BY_LLM, ADDRESSES = "shipped", "llm", "addresses"
 # The probability from which on the language model's "yes" is likelier than its "no".
-EVEN = 0.5
+EVEN_ODDS = 0.5
 Estimates = Annotated[
     str,
     Option("--estimator", help="'shipped', 'large', 'llm', 'cosine', or a cross-encoder or T5: a folder or a hub id."),
@@ -110,13 +110,13 @@ def evaluate_answers(
         ),
     ],
     more: Annotated[list[str] | None, Argument(metavar="STRATEGY", help="More strategies.")] = None,
-    retriever: Compared = "bm25",
-    varied: answers.Varied,
+    retriever: ComparedRetriever = "bm25",
+    varied: answers.SettingGrid,
     jobs: Jobs = 1,
     options: RunOptions,
 ) -> None:
     """Compare answer strategies by EM, F1, %Unk, %NM, tokens and seconds, on the same questions and passages."""
-    names = tuple(dict.fromkeys(name for listed in (*strategy, *(more or ())) for name in listed.split(",")))
+    names = tuple(dict.fromkeys(name for argument in (*strategy, *(more or ())) for name in argument.split(",")))
     knobs = options.load_settings(retrieve={"retriever": retriever})
     experiment = replace(
         experiment,
@@ -126,7 +126,7 @@ def evaluate_answers(
         uncertainty=uncertainty_label(knobs.turn),
     )
     task = answers.Answers(experiment, answers.prepare(experiment), model_of(knobs))
-    options.perform(task, lambda: _asking(knobs, experiment.corpus), jobs)
+    options.perform(task, lambda: _turn_parts(knobs, experiment.corpus), jobs)
 
 
 @command
@@ -137,7 +137,7 @@ def evaluate_pool(
 ) -> None:
     """Sum up runs of `evaluate answers` on other questions of the same data as if they were one."""
     blocks = scores.summaries(scores.pool(files), seed)
-    show({"settings": blocks}, as_json)
+    print_summary({"settings": blocks}, as_json)
 
 
 @command
@@ -145,10 +145,10 @@ def evaluate_uncertainty(  # noqa: PLR0913 - the experiment's knobs
     *,
     corpus: Corpus,
     questions: Questions,
-    retriever: Compared = "bm25",
+    retriever: ComparedRetriever = "bm25",
     loop: OneLoop = "question",
-    k: Shown = 5,
-    gold: Annotated[Gold, Option(help="Where the gold passage is put.")] = "none",
+    k: ShownPassages = 5,
+    gold: Annotated[GoldPlacement, Option(help="Where the gold passage is put.")] = "none",
     sample: Sample,
     options: RunOptions,
 ) -> None:
@@ -157,15 +157,15 @@ def evaluate_uncertainty(  # noqa: PLR0913 - the experiment's knobs
     experiment = answers.Experiment(
         corpus, questions, (), (scores.Setting(k, gold),), loop, retriever=_retriever_label(knobs), **asdict(sample)
     )
-    task = uncertainty.Ways(experiment, answers.prepare(experiment), model_of(knobs))
-    options.perform(task, lambda: _asking(knobs, corpus))
+    task = uncertainty.UncertaintyTests(experiment, answers.prepare(experiment), model_of(knobs))
+    options.perform(task, lambda: _turn_parts(knobs, corpus))
 
 
 @command
 def evaluate_ranking(
     *,
     experiment: ranking.Experiment,
-    retriever: Compared = "bm25",
+    retriever: ComparedRetriever = "bm25",
     stop_words: Annotated[
         bool, Option("--without-stop-words", help="Leave common words out of what is searched for.")
     ] = False,
@@ -182,10 +182,10 @@ def evaluate_ranking(
     task = ranking.Ranking(experiment, ranking.prepare(experiment), model_of(knobs))
 
     def finder() -> Finder:
-        found = _retriever(knobs, experiment.corpus, by_sentences)
-        found = ranking.WithoutStopWords(found) if stop_words else found
-        loaded = cache(lambda: batched(with_models(knobs, found), jobs))
-        return Finder(knobs, found, loaded, experiment.rounds, experiment.iterations)
+        searcher = _retriever(knobs, experiment.corpus, by_sentences)
+        searcher = ranking.WithoutStopWords(searcher) if stop_words else searcher
+        load_parts = cache(lambda: with_batching(load_parts(knobs, searcher), jobs))
+        return Finder(knobs, searcher, load_parts, experiment.rounds, experiment.iterations)
 
     options.perform(task, finder, jobs)
 
@@ -203,16 +203,16 @@ def evaluate_rewriting(
     """Compare our rewrites to people's by ROUGE-1, BLEU and exact match, and by what they find."""
     if (corpus is None) != (qrels is None):
         raise DataError("Retrieval needs both --corpus and --qrels; give both or neither.")
-    judged = read_qrels(qrels) if qrels else None
+    judgements = read_qrels(qrels) if qrels else None
     if corpus:
         read_corpus(corpus, set())
-    every = rewriting.read_follow_ups(dialogues)
-    chosen = rewriting.choose(every, sample, judged)
+    all_follow_ups = rewriting.read_follow_ups(dialogues)
+    follow_ups = rewriting.sample_follow_ups(all_follow_ups, sample, judgements)
     knobs = options.load_settings()
     retriever = _retriever(knobs, corpus) if corpus else None
-    missing = sum(not one.human for one in every)
-    task = rewriting.Rewriting(dialogues, chosen, model_of(knobs), sample.seed, retriever, judged, missing)
-    options.perform(task, lambda: batched(with_models(knobs, retriever or Nothing()), jobs), jobs)
+    missing = sum(not follow_up.human for follow_up in all_follow_ups)
+    task = rewriting.Rewriting(dialogues, follow_ups, model_of(knobs), sample.seed, retriever, judgements, missing)
+    options.perform(task, lambda: with_batching(load_parts(knobs, retriever or EmptyRetriever()), jobs), jobs)
 
 
 # --- judges of pairs and messages --------------------------------------------------------------------------------
@@ -237,21 +237,25 @@ def evaluate_support(
     options: JudgeOptions,
 ) -> None:
     """How well is "supported" told from the rest? AUC, balanced accuracy, precision, recall, milliseconds a pair."""
-    rows = sample.of(support.read_pairs(pairs, split, corpus or ()))
+    rows = sample.draw_or_all(support.read_pairs(pairs, split, corpus or ()))
     knobs = options.load_settings()
     judge = judge or knobs.turn.support
-    judge_asked = _support(judge, knobs)
+    support_judge = _support(judge, knobs)
     with bar("Pairs") as progress:
-        judged = support.by_judge(judge_asked)
-        summary, rows_judged = support.measure(rows, judged, judge_asked.threshold, lambda n: progress(n, len(rows)))
+        judge_pairs = support.by_judge(support_judge)
+        summary, rows_judged = support.measure(
+            rows, judge_pairs, support_judge.threshold, lambda n: progress(n, len(rows))
+        )
     options.finish({"judge": judge, **summary}, rows_judged)
 
 
 def _support(name: str, knobs: Settings) -> SupportJudge:
     if name == ADDRESSES:
         turn, embedder = knobs.turn, load_embedder(knobs, silent)
-        support = _support(turn.support, knobs)
-        return Addresses(load_llm(knobs, silent), support, embedder, turn.addresses_threshold, turn.verdict_threshold)
+        support_judge = _support(turn.support, knobs)
+        return Addresses(
+            load_llm(knobs, silent), support_judge, embedder, turn.addresses_threshold, turn.verdict_threshold
+        )
     if name == BY_LLM:
         return ByLLM(load_llm(knobs, silent), knobs.turn.support_threshold, load_embedder(knobs, silent))
     return opened({"trained": SUPPORT, "large": LARGE}.get(name, Path(name)), knobs, silent)
@@ -278,14 +282,14 @@ def evaluate_suitability(
     options: JudgeOptions,
 ) -> None:
     """How well are clashes told? AUC, precision, recall, the share of false alarms, milliseconds a pair."""
-    rows, knobs = sample.of(suitability.read_pairs(pairs, corpus or ())), options.load_settings()
+    rows, knobs = sample.draw_or_all(suitability.read_pairs(pairs, corpus or ())), options.load_settings()
     if judge == BY_LLM:
-        judged_by, threshold = suitability.by_llm(language_model(knobs)), EVEN
+        judge_pairs, threshold = suitability.by_llm(language_model(knobs)), EVEN_ODDS
     else:
         embedder = embedder_of(knobs)
         trained = judge_of(Path(judge), embedder) if judge else shipped(knobs, embedder, silent)
-        judged_by, threshold = suitability.by_judge(trained), trained.threshold
-    summary, rows_judged = suitability.measure(rows, judged_by, threshold)
+        judge_pairs, threshold = suitability.by_judge(trained), trained.threshold
+    summary, rows_judged = suitability.measure(rows, judge_pairs, threshold)
     options.finish({"judge": judge or knobs.facts.suitability, **summary}, rows_judged)
 
 
@@ -302,14 +306,17 @@ def evaluate_quoting(
 
     The questions are some that their gold passages answer, and some that they leave open (no answers).
     """
-    knobs, asked = options.load_settings(), list(sample.asked(questions).values())
-    wanted = read_corpus(corpus, {one for question in asked for one in question.gold}).wanted
-    passages = {name: replace(one, own=own) for name, one in wanted.items()}
+    knobs, sampled_questions = options.load_settings(), list(sample.draw_questions(questions).values())
+    gold_passages = read_corpus(
+        corpus, {gold_id for question in sampled_questions for gold_id in question.gold}
+    ).passages
+    passages = {name: replace(passage, own=own) for name, passage in gold_passages.items()}
     with bar("Questions") as progress:
-        rows = sentences.quoting(
-            asked, passages, _relevance(knobs), _support(knobs.turn.support, knobs), lambda n: progress(n, len(asked))
+        rows = sentences.quote_rows(
+            sampled_questions, passages, _relevance(knobs), _support(knobs.turn.support, knobs),
+            lambda n: progress(n, len(sampled_questions)),
         )  # fmt: skip
-    options.finish(sentences.quoted(rows, knobs.turn.quote_threshold, sample.seed), rows)
+    options.finish(sentences.quote_summary(rows, knobs.turn.quote_threshold, sample.seed), rows)
 
 
 @command
@@ -324,9 +331,9 @@ def evaluate_own_passages(
 ) -> None:
     """What does reading a person's own passages sentence by sentence change? Confidence in documents that answer."""
     knobs = options.load_settings()
-    every = [one for file in files for one in scenarios.read_scenarios(file).values()]
-    rows = sentences.own_passages(every, read_queries(unrelated), _relevance(knobs))
-    summary = sentences.read_closely(rows, knobs.relevance.threshold, knobs.relevance.small_talk_threshold, 0)
+    all_scenarios = [scenario for file in files for scenario in scenarios.read_scenarios(file).values()]
+    rows = sentences.own_passage_rows(all_scenarios, read_queries(unrelated), _relevance(knobs))
+    summary = sentences.own_passage_summary(rows, knobs.relevance.threshold, knobs.relevance.small_talk_threshold, 0)
     options.finish(summary, rows)
 
 
@@ -348,12 +355,12 @@ def evaluate_intents(
 ) -> None:
     """Are questions told from small talk, talk about the conversation and writing? Accuracy, and questions withheld."""
     knobs, rows = options.load_settings(), intents.Message.read(messages, split)
-    looked_up = partial(_answered, library, knobs) if library else None
-    summary, judged_rows = intents.measure(rows, load_embedder(knobs, silent), knobs.turn, looked_up)
+    look_up = partial(_answered_by_library, library, knobs) if library else None
+    summary, judged_rows = intents.measure(rows, load_embedder(knobs, silent), knobs.turn, look_up)
     options.finish({"split": split, **summary}, judged_rows)
 
 
-def _answered(library: str, knobs: Settings, texts: Sequence[str]) -> list[bool]:
+def _answered_by_library(library: str, knobs: Settings, texts: Sequence[str]) -> list[bool]:
     estimator = _relevance(knobs)
     retriever = open_library(library, knobs)
     return [library_answers(text, retriever, estimator, knobs.relevance, Event()) for text in texts]
@@ -366,7 +373,7 @@ def _answered(library: str, knobs: Settings, texts: Sequence[str]) -> list[bool]
 def evaluate_relevance(
     *,
     experiment: relevance.Experiment,
-    retriever: Compared = "bm25",
+    retriever: ComparedRetriever = "bm25",
     estimator: Estimates = SHIPPED,
     calibration: Annotated[Path | None, Option(help="A calibration to apply, made by --calibrate.")] = None,
     calibrate: Annotated[
@@ -385,8 +392,8 @@ def evaluate_relevance(
     with bar("Estimator") as progress:
         judge = estimators.load(estimator, lambda: load_llm(knobs, progress), knobs, progress)
     curve = Calibration.load(calibration, judge.name) if calibration else None
-    searched = _retriever_label(knobs)
-    task = relevance.Estimates(experiment, material, judge.name, model_of(knobs), searched, curve, calibrate)
+    retriever_label = _retriever_label(knobs)
+    task = relevance.Estimates(experiment, material, judge.name, model_of(knobs), retriever_label, curve, calibrate)
     options.perform(task, lambda: (judge, _retriever(knobs, experiment.corpus)))
 
 
@@ -403,11 +410,11 @@ def evaluate_re_rag(
     """Measure RE-RAG: EM by weight and by vote, its parts alone, abstaining, the model's own knowledge."""
     knobs = by_words(options.load_settings())
     experiment = replace(experiment, uncertainty=uncertainty_label(knobs.turn))
-    chosen = weighing.prepare(experiment)
-    retriever, embedder = indexed(experiment.corpus, knobs), embedder_of(knobs)
+    experiment_questions = weighing.prepare(experiment)
+    retriever, embedder = corpus_index(experiment.corpus, knobs), embedder_of(knobs)
     llm = language_model(knobs)
     judge = with_bar("Estimator", estimators.load_calibrated, estimator, calibration, lambda: llm, knobs)
-    task = weighing.Weighing(experiment, chosen, model_of(knobs), llm.name, judge)
+    task = weighing.Weighing(experiment, experiment_questions, model_of(knobs), llm.name, judge)
     options.perform(task, lambda: Parts(knobs, llm, embedder, retriever))
 
 
@@ -429,18 +436,23 @@ def evaluate_groundedness(  # noqa: PLR0913 - the experiment's knobs
     options: RunOptions,
 ) -> None:
     """Measure how many sentences of answers a passage supports, and the precision and recall of citations."""
-    asked, found = sample.asked(questions), groundedness.Label.read(labels) if labels else []
+    sampled_questions, human_labels = (
+        sample.draw_questions(questions),
+        groundedness.Label.read(labels) if labels else [],
+    )
     knobs = by_words(options.load_settings(library=library))
-    below, searched = knobs.relevance.if_unanswerable_for("factoid"), str(corpus or "")
-    choices = turn_options.choices(knobs, searched, below)
+    if_unanswerable, corpus_name = knobs.relevance.if_unanswerable_for("factoid"), str(corpus or "")
+    choices = turn_options.choices(knobs, corpus_name, if_unanswerable)
     digest = knobs.turn.digest + (f" ({knobs.turn.summariser})" if knobs.turn.digest == "seq2seq" else "")
     threshold, model = knobs.turn.support_threshold, model_of(knobs)
-    task = groundedness.Groundedness(questions, asked, choices, digest, threshold, model, sample.seed, found, read)
-    options.perform(task, lambda: with_models(knobs, _searched(knobs, corpus)))
+    task = groundedness.Groundedness(
+        questions, sampled_questions, choices, digest, threshold, model, sample.seed, human_labels, read
+    )
+    options.perform(task, lambda: load_parts(knobs, _corpus_or_library(knobs, corpus)))
 
 
-def _searched(knobs: Settings, corpus: Path | None) -> Retriever:
-    return indexed(corpus, knobs) if corpus else open_library(knobs.library, knobs)
+def _corpus_or_library(knobs: Settings, corpus: Path | None) -> Retriever:
+    return corpus_index(corpus, knobs) if corpus else open_library(knobs.library, knobs)
 
 
 @command
@@ -456,10 +468,12 @@ def evaluate_chat(
     options: RunOptions,
 ) -> None:
     """Run whole chat turns; count gold answers in replies, what they rest on, and how often the fallback helps."""
-    asked, knobs = sample.asked(questions), options.load_settings()
+    sampled_questions, knobs = sample.draw_questions(questions), options.load_settings()
     choices = TurnOptions().choices(knobs)
-    task = chat.Chat(corpus, questions, asked, choices, knobs, sample.seed, rows_of(beside) if beside else None)
-    options.perform(task, lambda: _asking(knobs, corpus))
+    task = chat.Chat(
+        corpus, questions, sampled_questions, choices, knobs, sample.seed, read_rows(beside) if beside else None
+    )
+    options.perform(task, lambda: _turn_parts(knobs, corpus))
 
 
 @command
@@ -470,16 +484,19 @@ def evaluate_scenarios(
         Option("--scenarios", help="A .jsonl[.gz] file of {id, kind, facts, history, documents, ask, expect, …}."),
     ],
     facts: Annotated[
-        scenarios.FactsAre, Option(help="Whether the facts are stored, or stated in the message or one before it.")
+        scenarios.FactPlacement, Option(help="Whether the facts are stored, or stated in the message or one before it.")
     ] = "stored",
     sample: Sample,
     options: RunOptions,
 ) -> None:
     """Run whole turns with facts, history and documents, and count those that pass their own marks, by kind."""
-    every, knobs = scenarios.read_scenarios(file), options.load_settings()
-    chosen = {one: scenarios.stating(every[one], facts) for one in sample.of(list(every))}
-    task = scenarios.Scenarios(file, chosen, TurnOptions().choices(knobs), model_of(knobs), Path(), facts)
-    options.perform(replace(task, folder=options.folder(task)), lambda: ready(knobs))
+    all_scenarios, knobs = scenarios.read_scenarios(file), options.load_settings()
+    chosen_scenarios = {
+        scenario_id: scenarios.place_facts(all_scenarios[scenario_id], facts)
+        for scenario_id in sample.draw_or_all(list(all_scenarios))
+    }
+    task = scenarios.Scenarios(file, chosen_scenarios, TurnOptions().choices(knobs), model_of(knobs), Path(), facts)
+    options.perform(replace(task, folder=options.folder(task)), lambda: load_with_bars(knobs))
 
 
 @command
@@ -491,18 +508,18 @@ def evaluate_personal(
     options: RunOptions,
 ) -> None:
     """How often does the rewritten question say what the facts tell ("my country": Germany)? The share, by kind."""
-    chosen, knobs = sample.of(personal.read_pairs(pairs, split)), options.load_settings()
-    task = personal.Personal(pairs, {pair.id: pair for pair in chosen}, model_of(knobs))
+    chosen_pairs, knobs = sample.draw_or_all(personal.read_pairs(pairs, split)), options.load_settings()
+    task = personal.PersonalRewriting(pairs, {pair.id: pair for pair in chosen_pairs}, model_of(knobs))
     # rewriting questions needs no passages
-    options.perform(task, lambda: Parts(knobs, language_model(knobs), embedder_of(knobs), Nothing()))
+    options.perform(task, lambda: Parts(knobs, language_model(knobs), embedder_of(knobs), EmptyRetriever()))
 
 
 @command
 def evaluate_guesses(*, questions: Questions, sample: Sample, options: RunOptions) -> None:
     """How much of what the model says by itself is told as a reply, how much offered as a guess, and what is right?"""
-    asked, knobs = sample.asked(questions), options.load_settings()
-    task = guesses.Guesses(questions, asked, model_of(knobs), knobs.turn.guess_below)
-    options.perform(task, lambda: Parts(knobs, language_model(knobs), embedder_of(knobs), Nothing()))
+    sampled_questions, knobs = sample.draw_questions(questions), options.load_settings()
+    task = guesses.Guesses(questions, sampled_questions, model_of(knobs), knobs.turn.guess_below)
+    options.perform(task, lambda: Parts(knobs, language_model(knobs), embedder_of(knobs), EmptyRetriever()))
 
 
 # --- facts -------------------------------------------------------------------------------------------------------
@@ -529,12 +546,12 @@ def evaluate_ptkb(
 
     The baseline is the mean of a fact's cosines to the utterance and to the whole history.
     """
-    everyone = ptkb.read_topics(topics)
-    labelled, labels = ptkb.judged(everyone, qrels)
-    known = {turn.id for turn in ptkb.judged(everyone, seen)[0]} if seen else set[str]()
-    turns, knobs = ptkb.taken(labelled, sample), options.load_settings()
+    all_turns = ptkb.read_topics(topics)
+    labelled_turns, labels = ptkb.labelled_turns(all_turns, qrels)
+    seen_turn_ids = {turn.id for turn in ptkb.labelled_turns(all_turns, seen)[0]} if seen else set[str]()
+    turns, knobs = ptkb.sample_turns(labelled_turns, sample), options.load_settings()
     embedder = embedder_of(knobs)
-    summary, rows = ptkb.measure(turns, labels, embedder, knobs.facts, sample.seed, known)
+    summary, rows = ptkb.measure(turns, labels, embedder, knobs.facts, sample.seed, seen_turn_ids)
     options.finish({"embedder": embedder.name, **summary}, rows)
 
 
@@ -554,13 +571,13 @@ def evaluate_ikat(
 ) -> None:
     """Measure a run of TREC iKAT: facts, passages, and responses beside the canonical ones and nuggets."""
     labels = ikat.Labels(
-        ptkb.judged(ptkb.read_topics(topics), facts)[1],
-        ikat.of_turns(read_qrels(qrels)) if qrels else {},
+        ptkb.labelled_turns(ptkb.read_topics(topics), facts)[1],
+        ikat.qrels_by_turn(read_qrels(qrels)) if qrels else {},
         ikat.read_nuggets(nuggets) if nuggets else {},
     )
     settings = options.load_settings()
     judge = _support(settings.turn.support, settings)
-    options.finish(*ikat.measure(read_topics(topics), rows_of(run), labels, judge, seed))
+    options.finish(*ikat.measure(read_topics(topics), read_rows(run), labels, judge, seed))
 
 
 @command
@@ -571,9 +588,9 @@ def evaluate_memory(
     options: ResultOptions,
 ) -> None:
     """Measure what is offered for remembering, against the personas of the speakers."""
-    everyone, embedder = memory.read_speakers(dialogues), embedder_of(options.load_settings())
-    some = sample.drawn(everyone)
-    summary, rows = with_bar("Dialogues", memory.measure, some, everyone, embedder, sample.seed)
+    all_speakers, embedder = memory.read_speakers(dialogues), embedder_of(options.load_settings())
+    sampled_speakers = sample.draw(all_speakers)
+    summary, rows = with_bar("Dialogues", memory.measure, sampled_speakers, all_speakers, embedder, sample.seed)
     options.finish({"embedder": embedder.name, **summary}, rows)
 
 
@@ -593,12 +610,12 @@ def evaluate_stated(
 # --- how passages are found --------------------------------------------------------------------------------------
 
 
-def _asking(knobs: Settings, corpus: Path) -> Parts:
-    return with_models(knobs, _retriever(knobs, corpus))
+def _turn_parts(knobs: Settings, corpus: Path) -> Parts:
+    return load_parts(knobs, _retriever(knobs, corpus))
 
 
 def _retriever(knobs: Settings, corpus: Path, by_sentences: bool = False) -> Retriever:
-    return retrievers.named(knobs.retrieve.retriever).opened(_Indexes(knobs, corpus, by_sentences))
+    return retrievers.retriever_module(knobs.retrieve.retriever).opened(_Indexes(knobs, corpus, by_sentences))
 
 
 class _Indexes:
@@ -606,20 +623,20 @@ class _Indexes:
 
     def __init__(self, settings: Settings, corpus: Path, by_sentences: bool) -> None:
         self.settings, self._corpus, self._by_sentences = settings, corpus, by_sentences
-        self._words = indexed(corpus, settings)
+        self._words = corpus_index(corpus, settings)
 
     def words(self) -> Retriever:
         return self._words
 
     def meaning(self) -> Retriever:
         name = f"corpus-{corpus_folder(self._corpus, self.settings).name}"
-        loaded = with_bar("Encoder", load_encoder, self.settings)
-        encoder = BySentences(loaded) if self._by_sentences else loaded
-        meaning = with_bar("Vectors", dense_retriever, name, self._words, self.settings, encoder)
-        if meaning.cut and not self._by_sentences:
-            count = f"{meaning.cut:,} of {len(meaning):,} passages"
-            talk.print(f"Longer than the encoder reads at once, so searched by their pieces: {count}.")
-        return meaning
+        passage_encoder = with_bar("Encoder", load_encoder, self.settings)
+        encoder = BySentences(passage_encoder) if self._by_sentences else passage_encoder
+        dense = with_bar("Vectors", dense_retriever, name, self._words, self.settings, encoder)
+        if dense.cut and not self._by_sentences:
+            count = f"{dense.cut:,} of {len(dense):,} passages"
+            error_console.print(f"Longer than the encoder reads at once, so searched by their pieces: {count}.")
+        return dense
 
     def meaning_if_made(self) -> Retriever:
         """See `retrievers.Indexes`; what is measured waits for its vectors."""
@@ -628,8 +645,10 @@ class _Indexes:
 
 def _retriever_label(knobs: Settings) -> str:
     """The retriever with its vectors or weights, for a run to state, since others give other rows."""
-    chosen, options = knobs.retrieve, RetrieveSettings()
-    name = chosen.retriever
-    weights = "" if (chosen.k1, chosen.b) == (options.k1, options.b) else f" (k1 {chosen.k1:g}, b {chosen.b:g})"
-    encoders = f"{chosen.encoder or knobs.embedder.model} {chosen.question_encoder}".strip()
-    return f"{name}{weights} ({encoders})" if retrievers.named(name).ENCODES else name + weights
+    retrieve, defaults = knobs.retrieve, RetrieveSettings()
+    name = retrieve.retriever
+    weights = (
+        "" if (retrieve.k1, retrieve.b) == (defaults.k1, defaults.b) else f" (k1 {retrieve.k1:g}, b {retrieve.b:g})"
+    )
+    encoders = f"{retrieve.encoder or knobs.embedder.model} {retrieve.question_encoder}".strip()
+    return f"{name}{weights} ({encoders})" if retrievers.retriever_module(name).ENCODES else name + weights

@@ -19,17 +19,17 @@ from contextlib import ExitStack
 from types import FrameType
 from typing import NoReturn
 
-BROKEN, MENDABLE, INTERRUPTED = 1, 2, 130  # 130 is 128 and the number of SIGINT
-_AGAIN = 0.05  # seconds after which an interrupt that met an import comes again
+GENERAL_ERROR, USER_ERROR, INTERRUPTED = 1, 2, 130  # 130 is 128 and the number of SIGINT
+_RETRY_SECONDS = 0.05  # seconds after which an interrupt that met an import comes again
 _IMPORTS = "<frozen importlib._bootstrap>"  # the file of Python's code that imports modules
 _CAN_WAIT = hasattr(signal, "setitimer")  # Windows has none: there an interrupt comes where it comes
 
-_opened = ExitStack()
+_exit_stack = ExitStack()
 
 
 def at_end(close: Callable[[], None]) -> None:
     """Have something closed when the command ends, the last first."""
-    _opened.callback(close)
+    _exit_stack.callback(close)
 
 
 def end_with(command: Callable[[], object]) -> NoReturn:
@@ -44,7 +44,7 @@ def end_with(command: Callable[[], object]) -> NoReturn:
     if _CAN_WAIT:
         signal.setitimer(signal.ITIMER_REAL, 0)
     signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))  # whoever can't wait for the closing
-    status = _status(_opened.close) or status
+    status = _status(_exit_stack.close) or status
     atexit._run_exitfuncs()  # noqa: SLF001 - what Python itself would call now
     os._exit(_flushed() or status)
 
@@ -57,7 +57,7 @@ def _interrupt(_: int, frame: FrameType | None) -> None:
     """
     if _CAN_WAIT and _imports(frame):
         signal.signal(signal.SIGALRM, _interrupt)
-        signal.setitimer(signal.ITIMER_REAL, _AGAIN)
+        signal.setitimer(signal.ITIMER_REAL, _RETRY_SECONDS)
     else:
         raise KeyboardInterrupt
 
@@ -74,12 +74,12 @@ def _status(work: Callable[[], object]) -> int:
     try:
         work()
     except SystemExit as end:
-        return end.code if isinstance(end.code, int) else BROKEN if end.code else 0
+        return end.code if isinstance(end.code, int) else GENERAL_ERROR if end.code else 0
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception:  # noqa: BLE001 - a bug, told as Python itself would tell it
         traceback.print_exc()
-        return BROKEN
+        return GENERAL_ERROR
     return 0
 
 
@@ -88,5 +88,5 @@ def _flushed() -> int:
         sys.stdout.flush()
         sys.stderr.flush()
     except OSError:  # whoever read the output has left
-        return BROKEN
+        return GENERAL_ERROR
     return 0

@@ -13,16 +13,16 @@ from typing import Annotated, Any
 
 from typer import Option
 
-from assistant.commands.common import load_llm, out, say, talk, writing
+from assistant.commands.common import load_llm, output_console, print_text, error_console, report_write_errors
 from assistant.commands.option_groups import ModelOptions, SettingsOptions
 from assistant.commands.progress_bars import bar, with_bar
 from assistant.errors import DataError
-from assistant.evaluation.looked_at import remarked
+from assistant.evaluation.looked_at import with_looked_at_remark
 from assistant.experiment.datasets import Question
-from assistant.experiment.options import AsJson, Kept, Sample
+from assistant.experiment.options import AsJson, OutOrDefault, Sample
 from assistant.experiment.report import markdown
 from assistant.experiment.runs import CLAIM, ROWS, Row, Run, jsonl
-from assistant.experiment.task import Item, Summary, Task, With
+from assistant.experiment.task import Item, Resources, Summary, Task
 from assistant.judges import load as judges
 from assistant.library.corpus import corpus_retriever
 from assistant.parts import load_embedder
@@ -48,28 +48,28 @@ class ModelMeasurementOptions(MeasurementOptions, ModelOptions):
 class RunOptions(ModelMeasurementOptions):
     """The options of a measurement whose rows are kept, so that a run can be continued."""
 
-    into: Kept = None
+    into: OutOrDefault = None
 
-    def folder(self, task: Task[Item, With]) -> Path:
+    def folder(self, task: Task[Item, Resources]) -> Path:
         """The run's folder; by default one that is named by the task's claim, so that the same task finds it again."""
         digest = sha256(json.dumps(task.claim(), sort_keys=True).encode()).hexdigest()
         name = f"{type(task).__module__.rpartition('.')[2]}-{digest[:16]}"
         return self.into or self.load_settings().data_dir / "runs" / name
 
-    def perform(self, task: Task[Item, With], load: Callable[[], With], jobs: int = 1) -> None:
+    def perform(self, task: Task[Item, Resources], load: Callable[[], Resources], jobs: int = 1) -> None:
         """Make the missing rows, loading what they take only if there are any; write and print the summary."""
         run = task.open(self.folder(task))
         if not task.is_done(run):
             resources = load()
             with bar(task.title) as progress:
                 task.fill(run, resources, progress, jobs)
-        summary = remarked(task.summarise(run.rows), (str(row["id"]) for row in run.rows.values()))
+        summary = with_looked_at_remark(task.summarise(run.rows), (str(row["id"]) for row in run.rows.values()))
         task.write(run, summary, command_line())
         for key, start in (("left_out", "Left out"), ("remarks", "Note")):
             for reason, count in summary.get(key, {}).items():
-                say(f"{start}: {reason} ({count}).", talk)
-        show(summary, self.as_json, task.shown(summary))
-        tell_folder(run)
+                print_text(f"{start}: {reason} ({count}).", error_console)
+        print_summary(summary, self.as_json, task.printed_part(summary))
+        print_run_folder(run)
 
 
 @dataclass(frozen=True)
@@ -85,13 +85,13 @@ class ResultOptions(MeasurementOptions):
 
     def finish(self, summary: Summary, rows: Sequence[Row]) -> None:
         """Write rows and summary if a folder is named, and print the summary."""
-        summary = remarked(summary, (str(row["id"]) for row in rows))
+        summary = with_looked_at_remark(summary, (str(row["id"]) for row in rows))
         if self.into:
-            with writing(self.into):
+            with report_write_errors(self.into):
                 self.into.mkdir(parents=True, exist_ok=True)
                 (self.into / "summary.json").write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
                 (self.into / ROWS).write_text(jsonl(rows), encoding="utf-8")
-        show(summary, self.as_json)
+        print_summary(summary, self.as_json)
 
 
 @dataclass(frozen=True)
@@ -99,12 +99,12 @@ class JudgeOptions(ResultOptions, ModelMeasurementOptions):
     """The same, for measurements that may ask a language model."""
 
 
-def show(summary: Any, as_json: bool, shown: Summary | None = None) -> None:
+def print_summary(summary: Any, as_json: bool, shown: Summary | None = None) -> None:
     """Print a summary: all of it as JSON, or as Markdown only the part that is `shown`, if one is given."""
     if as_json:
-        out.print_json(json.dumps(summary))
+        output_console.print_json(json.dumps(summary))
     else:
-        say(markdown(summary if shown is None else shown))
+        print_text(markdown(summary if shown is None else shown))
 
 
 def embedder_of(settings: Settings) -> Embedder:
@@ -117,7 +117,7 @@ def language_model(settings: Settings) -> Engine:
     return with_bar("Language model", load_llm, settings)
 
 
-def indexed(corpus: Path, settings: Settings) -> Bm25:
+def corpus_index(corpus: Path, settings: Settings) -> Bm25:
     """BM25 over a corpus, which is indexed first if it is new.
 
     Raises:
@@ -126,7 +126,7 @@ def indexed(corpus: Path, settings: Settings) -> Bm25:
     return with_bar("Index", corpus_retriever, corpus, settings)
 
 
-def with_models(settings: Settings, retriever: Retriever) -> Parts:
+def load_parts(settings: Settings, retriever: Retriever) -> Parts:
     """The parts of a turn, with the models that the settings name.
 
     Raises:
@@ -148,24 +148,24 @@ def command_line() -> str:
     return shlex.join(["python", "-m", "assistant", *sys.argv[1:]])
 
 
-def tell_folder(run: Run[Any]) -> None:
+def print_run_folder(run: Run[Any]) -> None:
     """Print where the rows, the summary and the report of a run are."""
-    say(f"Rows, summary and report are in {run.folder}.", talk)
+    print_text(f"Rows, summary and report are in {run.folder}.", error_console)
 
 
-def answered(file: Path, sample: Sample, kept_apart: int) -> list[Question]:
+def answered_questions(file: Path, sample: Sample, kept_apart: int) -> list[Question]:
     """Those of a sample of a file's questions that have answers.
 
     Raises:
         DataError: there are not more of them than are to be kept apart.
     """
-    chosen = [question for question in sample.asked(file).values() if question.answers]
-    if len(chosen) <= kept_apart:
-        raise DataError(f"Of {len(chosen)} questions with answers, {kept_apart} can't be kept apart; lower --dev.")
-    return chosen
+    questions = [question for question in sample.draw_questions(file).values() if question.answers]
+    if len(questions) <= kept_apart:
+        raise DataError(f"Of {len(questions)} questions with answers, {kept_apart} can't be kept apart; lower --dev.")
+    return questions
 
 
-class Nothing:
+class EmptyRetriever:
     """A retriever that finds nothing, for measurements without passages."""
 
     def search(self, query: str, k: int) -> list[Passage]:  # noqa: ARG002 - the signature is Retriever's

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from assistant.commands.common import print_table, say, talk
+from assistant.commands.common import print_table, print_text, error_console
 from assistant.commands.option_groups import Group, SettingsOptions
 from assistant.errors import FactError
 from assistant.store.database import connect
@@ -77,7 +77,7 @@ def import_(
     """Add the facts of a file; what can't be added is said and skipped."""
     text = _read(file)
     ptkb = _ptkb(options)
-    _tell(ptkb.import_json(user, text) if file.suffix.lower() == ".json" else ptkb.import_text(user, text))
+    _print_report(ptkb.import_json(user, text) if file.suffix.lower() == ".json" else ptkb.import_text(user, text))
 
 
 @app.command()
@@ -100,7 +100,7 @@ def _read(file: Path) -> str:
         raise FactError(f"{file} can't be read ({error.strerror}); check the path.") from error
 
 
-def _tell(report: ImportReport) -> None:
-    talk.print(f"{len(report.added)} added, {len(report.skipped)} skipped.")
+def _print_report(report: ImportReport) -> None:
+    error_console.print(f"{len(report.added)} added, {len(report.skipped)} skipped.")
     for entry in report.skipped:
-        say(f"  {entry.number}: {entry.text}: {entry.reason}", talk)
+        print_text(f"  {entry.number}: {entry.text}: {entry.reason}", error_console)

@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from assistant.commands.common import by_words, out, say
-from assistant.commands.experiment import indexed, with_models
+from assistant.commands.common import by_words, output_console, print_text
+from assistant.commands.experiment import corpus_index, load_parts
 from assistant.commands.option_groups import ModelOptions
 from assistant.commands.progress_bars import with_bar
 from assistant.commands.turn_options import TurnOptions
@@ -22,7 +22,7 @@ from assistant.protocols import Retriever
 from assistant.settings import Settings
 
 # How many problems of a kind are shown; the others are counted.
-SHOWN = 10
+MAX_SHOWN = 10
 TopicsFile = Annotated[Path, typer.Option("--topics", help="The topics of 2023, 2024 or 2025, the track's JSON file.")]
 
 
@@ -57,26 +57,26 @@ def ikat(  # noqa: PLR0913 - one parameter an option
 ) -> None:
     """Play the conversations of TREC iKAT turn by turn and write the run that the track wants."""
     from assistant.ikat import play  # noqa: PLC0415
-    from assistant.ikat.runs import Label, write_run  # noqa: PLC0415
+    from assistant.ikat.runs import RunLabel, write_run  # noqa: PLC0415
 
-    label, asked = Label(name, team, kind, reply), read_topics(topics).only(topic or ())
-    label.check(asked.year)
+    label, chosen_topics = RunLabel(name, team, kind, reply), read_topics(topics).only(topic or ())
+    label.check(chosen_topics.year)
     knobs = always_drafting(by_words(options.load_settings(turn={"quality_model": str(quality or "")})))
     if knobs.turn.quality_model:
         # a run that was to be judged by it should not go on without
         Classifier.load(Path(knobs.turn.quality_model))
-    below = knobs.relevance.if_unanswerable_for("factoid")
-    choices = turn_options.choices(knobs, library or "", below)
+    if_unanswerable = knobs.relevance.if_unanswerable_for("factoid")
+    choices = turn_options.choices(knobs, library or "", if_unanswerable)
     if index and library:
         raise LibraryError("--library and --index both name what is searched; give one of them.")
-    retriever = _searched(knobs, index, choices.library)
+    retriever = _opened_retriever(knobs, index, choices.library)
     plan = play.Plan(topics, str(index) if index else choices.library, choices, kind, depth, knobs.turn.quality_model)
     run = play.open_run(into, plan, model_of(knobs))
-    if any(turn not in run.rows for turn in asked.turns):
-        parts = with_models(knobs, retriever)
-        with_bar("Turns", play.play, asked, plan, run, parts)
-    written = write_run(asked, run.rows, label, into)
-    _report_problems(written, asked)
+    if any(turn not in run.rows for turn in chosen_topics.turns):
+        parts = load_parts(knobs, retriever)
+        with_bar("Turns", play.play, chosen_topics, plan, run, parts)
+    run_files = write_run(chosen_topics, run.rows, label, into)
+    _report_problems(run_files, chosen_topics)
 
 
 def validate(
@@ -106,31 +106,33 @@ def index(
             "There is nothing to do; name files of ClueWeb22 to cut, --hashes to compare with, or --out to index into."
         )
     if paths:
-        count = with_bar("Files", clueweb.write_passages, clueweb.found_files(paths), passages)
-        say(f"{passages}: {count:,} passages were added.")
+        count = with_bar("Files", clueweb.write_passages, clueweb.collection_files(paths), passages)
+        print_text(f"{passages}: {count:,} passages were added.")
     if hashes:
-        known, wrong = clueweb.differing(clueweb.passage_files(passages), hashes)
-        told = f", such as {wrong[0]}" if wrong else ""
-        out.print(f"Of {known:,} passages that the track knows, {len(wrong):,} are cut otherwise{told}.")
+        known_count, differing_ids = clueweb.compare_hashes(clueweb.passage_files(passages), hashes)
+        example = f", such as {differing_ids[0]}" if differing_ids else ""
+        output_console.print(
+            f"Of {known_count:,} passages that the track knows, {len(differing_ids):,} are cut otherwise{example}."
+        )
     if into:
         clueweb.build_index(passages, into, threads)
-        say(f"The index is in {into}; search it with: python -m assistant ikat --index {into} ...")
+        print_text(f"The index is in {into}; search it with: python -m assistant ikat --index {into} ...")
 
 
-def _searched(settings: Settings, index: Path | None, library: str) -> Retriever:
+def _opened_retriever(settings: Settings, index: Path | None, library: str) -> Retriever:
     """The library or index to search; an empty one is refused before a model is loaded."""
     if index is None:
         from assistant.library.shelves import open_library  # noqa: PLC0415 - starts the JVM
 
-        found = open_library(library, settings)
-        if not len(found):
+        retriever = open_library(library, settings)
+        if not len(retriever):
             raise LibraryError(f"The library '{library}' is empty; add documents with: python -m assistant index.")
-        return found
+        return retriever
     if index.is_dir():
         from assistant.retrieve.anserini import Anserini  # noqa: PLC0415
 
         return Anserini(index, settings.retrieve.k1, settings.retrieve.b)
-    return indexed(index, settings)
+    return corpus_index(index, settings)
 
 
 def _report_problems(runs: Sequence[Path], topics: Topics) -> None:
@@ -141,21 +143,21 @@ def _report_problems(runs: Sequence[Path], topics: Topics) -> None:
     """
     from assistant.ikat.validate import validate as problems_of  # noqa: PLC0415
 
-    refused = []
+    refused_runs = []
     for run in runs:
         problems = problems_of(run, topics)
-        errors = [one for one in problems if one.level == "error"]
-        warnings = [one for one in problems if one.level == "warning"]
+        errors = [problem for problem in problems if problem.level == "error"]
+        warnings = [problem for problem in problems if problem.level == "warning"]
         _show(errors)
         _show(warnings)
-        say(f"{run}: {len(errors)} errors, {len(warnings)} warnings")
-        refused += [run.name] if errors else []
-    if refused:
-        raise DataError(f"iKAT {topics.year} would refuse {' and '.join(refused)}; mend what is listed above.")
+        print_text(f"{run}: {len(errors)} errors, {len(warnings)} warnings")
+        refused_runs += [run.name] if errors else []
+    if refused_runs:
+        raise DataError(f"iKAT {topics.year} would refuse {' and '.join(refused_runs)}; mend what is listed above.")
 
 
 def _show(problems: Sequence[Problem]) -> None:
-    for one in problems[:SHOWN]:
-        say(str(one))
-    if len(problems) > SHOWN:
-        say(f"... and {len(problems) - SHOWN} more.")
+    for problem in problems[:MAX_SHOWN]:
+        print_text(str(problem))
+    if len(problems) > MAX_SHOWN:
+        print_text(f"... and {len(problems) - MAX_SHOWN} more.")

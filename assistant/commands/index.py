@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.filesize import decimal
 
-from assistant.commands.common import print_table, say, talk
+from assistant.commands.common import print_table, print_text, error_console
 from assistant.commands.option_groups import SettingsOptions
 from assistant.commands.progress_bars import bar_of_bytes
 from assistant.errors import LibraryError
@@ -20,13 +20,13 @@ from assistant.library.watched import Happenings
 from assistant.settings import Settings
 from assistant.text.sentences import clean
 
-DEFAULT = "documents"
+DEFAULT_LIBRARY = "documents"
 
 
 def index(
     paths: Annotated[list[str] | None, typer.Argument(help="Files and folders.")] = None,
     *,
-    library: Annotated[str, typer.Option(help="The library that they go to.")] = DEFAULT,
+    library: Annotated[str, typer.Option(help="The library that they go to.")] = DEFAULT_LIBRARY,
     remove: Annotated[bool, typer.Option("--remove", help="Take these documents out of the library.")] = False,
     delete: Annotated[bool, typer.Option("--delete", help="Delete the library with all that it holds.")] = False,
     show: Annotated[
@@ -65,7 +65,7 @@ def _delete(library: str, paths: list[str] | None, settings: Settings) -> None:
     if paths:
         raise LibraryError("--delete deletes a whole library and takes no documents; use --remove for those.")
     remove_library(library, settings)
-    say(f"The library '{library}' is deleted.")
+    print_text(f"The library '{library}' is deleted.")
 
 
 def _fetch(name: str, paths: list[str] | None, settings: Settings) -> None:
@@ -73,22 +73,25 @@ def _fetch(name: str, paths: list[str] | None, settings: Settings) -> None:
 
     if paths:
         raise LibraryError("--prebuilt fetches a whole library and takes no documents; index those into another.")
-    found = prebuilt(name)
-    say(f"{found.about} {found.passages:,} passages, {decimal(found.size)} to fetch.", talk)
-    told = "is ready" if fetch(found, settings, bar_of_bytes) else "was there already"
-    say(f"The library {told}; search it with: --library {found.library}")
+    published_index = prebuilt(name)
+    print_text(
+        f"{published_index.about} {published_index.passages:,} passages, {decimal(published_index.size)} to fetch.",
+        error_console,
+    )
+    state = "is ready" if fetch(published_index, settings, bar_of_bytes) else "was there already"
+    print_text(f"The library {state}; search it with: --library {published_index.library}")
 
 
 def _show(library: str, settings: Settings) -> None:
-    say("Libraries: " + (", ".join(library_names(settings)) or "none yet"))
+    print_text("Libraries: " + (", ".join(library_names(settings)) or "none yet"))
     documents = list_documents(library, settings)
     if not documents:
-        say(f"The library '{library}' holds no documents.")
+        print_text(f"The library '{library}' holds no documents.")
         return
     rows = []
     for document in documents:
-        told = BY_OCR if document.by_ocr else document.note
-        name = f"{document.name} ({told})" if told else document.name
+        note = BY_OCR if document.by_ocr else document.note
+        name = f"{document.name} ({note})" if note else document.name
         rows.append((name, str(document.passages), clean(document.path) or "-"))
     print_table(("document", "passages", "from"), rows)
 
@@ -96,18 +99,18 @@ def _show(library: str, settings: Settings) -> None:
 def _show_happenings(settings: Settings) -> None:
     """What became of the files of the folder that the page follows, if it ever followed one."""
     rows = [
-        (one.time.astimezone().strftime("%Y-%m-%d %H:%M"), clean(one.name), one.what, one.why)
-        for one in Happenings(settings).all()
+        (happening.time.astimezone().strftime("%Y-%m-%d %H:%M"), clean(happening.name), happening.what, happening.why)
+        for happening in Happenings(settings).all()
     ]
     if rows:
         print_table(("followed folder, when", "file", "what", "why"), rows)
 
 
 def _report(outcomes: list[Outcome], library: str) -> None:
-    rows = ((clean(one.name), one.status, str(one.passages or ""), one.reason) for one in outcomes)
+    rows = ((clean(outcome.name), outcome.status, str(outcome.passages or ""), outcome.reason) for outcome in outcomes)
     print_table(("document", "what", "passages", "why"), rows)
-    if all(one.status == "skipped" for one in outcomes):
+    if all(outcome.status == "skipped" for outcome in outcomes):
         raise LibraryError(f"Nothing was changed in the library '{library}'; the table says why.")
-    counts = Counter(one.status for one in outcomes)
+    counts = Counter(outcome.status for outcome in outcomes)
     summary = ", ".join(f"{count} {status}" for status, count in counts.items())
-    say(f"Library '{library}': {summary}.")
+    print_text(f"Library '{library}': {summary}.")

@@ -20,13 +20,13 @@ from pathlib import Path
 from threading import Thread
 from typing import Literal
 
-from assistant.commands.common import talk
+from assistant.commands.common import error_console
 from assistant.commands.exit_status import at_end
 
-OURS = ("assistant", "ptkb")
-LAST = 1.0  # seconds in which what was written at the very end is still read
-_SAID = logging.getLogger(__name__)
-_OTHERS = logging.getLogger("streams")
+OWN_LOGGERS = ("assistant", "ptkb")
+DRAIN_SECONDS = 1.0  # seconds in which what was written at the very end is still read
+_MESSAGE_LOG = logging.getLogger(__name__)
+_STREAM_LOG = logging.getLogger("streams")
 _PLACE = re.compile(r'\s*File "[^"]+", line \d+, in \S+')
 _KIND = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Warning)\b")
 
@@ -62,29 +62,29 @@ def write_logs(how: Literal["text", "json"]) -> None:
     handler = logging.StreamHandler(os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding="utf-8"))
     handler.setFormatter(JsonLines())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
-    for name in (*OURS, _OTHERS.name):
+    for name in (*OWN_LOGGERS, _STREAM_LOG.name):
         logging.getLogger(name).setLevel(logging.INFO)
-    talk.file, talk.soft_wrap = _Spoken(), True
+    error_console.file, error_console.soft_wrap = _MessageStream(), True
     _take_streams()
 
 
-class _Spoken(io.StringIO):
+class _MessageStream(io.StringIO):
     """What is said to a person, as lines of the log; nothing of it is kept here."""
 
     def write(self, text: str) -> int:
         for line in filter(None, map(str.strip, text.splitlines())):
-            _SAID.info("%s", line)
+            _MESSAGE_LOG.info("%s", line)
         return len(text)
 
 
 def _take_streams() -> None:
     """Have what anything writes to the output or the error stream become lines of the log."""
-    reading, writing = os.pipe()
+    read_end, write_end = os.pipe()
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-        os.dup2(writing, stream.fileno(), inheritable=True)
-    os.close(writing)
-    thread = Thread(target=_pass_on, args=(reading,), name="streams", daemon=True)
+        os.dup2(write_end, stream.fileno(), inheritable=True)
+    os.close(write_end)
+    thread = Thread(target=_pass_on, args=(read_end,), name="streams", daemon=True)
     thread.start()
 
     def end() -> None:
@@ -92,27 +92,27 @@ def _take_streams() -> None:
             for stream in (sys.stdout, sys.stderr):
                 stream.flush()
                 os.dup2(nowhere.fileno(), stream.fileno())
-        thread.join(LAST)  # it ends by itself once no other process writes there either
+        thread.join(DRAIN_SECONDS)  # it ends by itself once no other process writes there either
 
     at_end(end)
 
 
-def _pass_on(reading: int) -> None:
-    with os.fdopen(reading, encoding="utf-8", errors="replace") as lines:
+def _pass_on(read_end: int) -> None:
+    with os.fdopen(read_end, encoding="utf-8", errors="replace") as lines:
         for line in lines:
             if line.strip():
-                _OTHERS.warning(_known_of(line))
+                _STREAM_LOG.warning(_loggable_part(line))
 
 
-def _known_of(line: str) -> str:
-    """What may be told of a line that a library wrote."""
-    found = _PLACE.match(line) or _KIND.match(line)
-    return found[0].strip() if found else f"{len(line.strip())} characters, left out"
+def _loggable_part(line: str) -> str:
+    """What may be logged of a line that a library wrote: a place, the kind of an error, or else only its length."""
+    match = _PLACE.match(line) or _KIND.match(line)
+    return match[0].strip() if match else f"{len(line.strip())} characters, left out"
 
 
 def _message(record: logging.LogRecord) -> str:
     """Our own messages as they are; of libraries only the pattern, since what they fill in may be anybody's words."""
-    return record.getMessage() if record.name.partition(".")[0] in OURS else str(record.msg)
+    return record.getMessage() if record.name.partition(".")[0] in OWN_LOGGERS else str(record.msg)
 
 
 def _places(record: logging.LogRecord) -> list[str]:

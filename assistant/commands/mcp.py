@@ -17,19 +17,19 @@ from assistant.runs import Runs
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
 from assistant.store.shared import Leases
-from assistant.store.users import ME
+from assistant.store.users import DEFAULT_USER
 from ptkb.store import Ptkb
 
 
 def mcp(
-    user: Annotated[str, typer.Option(help="Whose facts and documents are used.")] = ME,
+    user: Annotated[str, typer.Option(help="Whose facts and documents are used.")] = DEFAULT_USER,
     *,
     options: ModelOptions,
 ) -> None:
     """Answer programs that speak the Model Context Protocol, with one tool, `ask`; they start this command."""
     settings = options.load_settings()
     engine, loader = connect(settings.database_url), Loader(settings)
-    runs = Runs(shared=Leases(engine), most=settings.limits.max_answers)
+    runs = Runs(shared=Leases(engine), max_per_user=settings.limits.max_answers)
     at_end(loader.close)
     at_end(runs.close)
     chat = Chat(Conversations(engine), Ptkb(engine), loader)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.table import Column
 
-from assistant.commands.common import load_llm, print_table, say
+from assistant.commands.common import load_llm, print_table, print_text
 from assistant.commands.option_groups import Group, ModelOptions, SettingsOptions, with_option_groups
 from assistant.commands.progress_bars import bar_of_bytes
 from assistant.commands.servers import app as servers_app
@@ -18,7 +18,7 @@ from assistant.judges.adapted import BASE
 from assistant.llm.catalogue import Catalogue, Entry
 from assistant.llm.known_models import KnownModels
 from assistant.llm.load import AUTO, model_of
-from assistant.llm.rating import Rating, rated
+from assistant.llm.rating import Rating, model_ratings
 from assistant.llm.speed_test import MeasuredSpeed, speeds
 from assistant.llm.speed_test import measure_speed as measure_engine
 from assistant.settings import Settings
@@ -37,9 +37,9 @@ def rate(context: typer.Context, options: SettingsOptions) -> None:
     """
     if context.invoked_subcommand is None:
         settings = options.load_settings()
-        say(_answering(settings))
-        if told := _judging(settings):
-            say(told)
+        print_text(_answering_model(settings))
+        if judges_note := _missing_judges(settings):
+            print_text(judges_note)
         _show_ratings(settings)
     elif options != SettingsOptions():
         raise typer.BadParameter(f"put the options behind `{context.invoked_subcommand}`")
@@ -53,7 +53,7 @@ def measure(options: ModelOptions) -> None:
         engine = load_llm(settings, progress)
     speed = measure_engine(engine, settings, Event())
     if speed:
-        say(_told(speed))
+        print_text(_speed_sentence(speed))
         _show_ratings(settings, engine.name)
 
 
@@ -76,7 +76,7 @@ def list_models(
         here = "yes" if catalogue.is_here(entry.name, settings) else "no"
         rows.append((_names(entry), _size(entry), str(entry.context), entry.terms, here, entry.about))
     print_table(("name", "size", "context", "licence", "here", "what for"), rows)
-    say(f"Models are kept in {settings.models_dir}.")
+    print_text(f"Models are kept in {settings.models_dir}.")
 
 
 @app.command()
@@ -89,7 +89,7 @@ def fetch(
     settings = options.load_settings()
     with bar_of_bytes(f"Fetching {name}") as progress:
         path = Catalogue.load().fetch(name, settings, progress)
-    say(f"{name} is at {path}.")
+    print_text(f"{name} is at {path}.")
 
 
 @app.command()
@@ -103,22 +103,22 @@ def verify(
     catalogue = Catalogue.load()
     fetched = [entry.name for entry in catalogue.entries if entry.folder(settings).exists()]
     names = [name] if name else fetched
-    errors = [error for error in (_verified(catalogue, each, settings) for each in names) if error]
+    errors = [error for error in (_verified(catalogue, model_name, settings) for model_name in names) if error]
     if errors:
         raise ModelError(" ".join(errors))
     if not names:
-        say("No model has been fetched yet.")
+        print_text("No model has been fetched yet.")
 
 
-def _answering(settings: Settings) -> str:
+def _answering_model(settings: Settings) -> str:
     """Which model the page answers with, as it is or would be started now."""
-    starting = KnownModels(settings).at_start()
-    known = Catalogue.load().entry(model_of(settings)) if starting.id == AUTO else None
-    title, about = (known.name, known.about) if known else (starting.title, starting.about)
+    start_model = KnownModels(settings).at_start()
+    entry = Catalogue.load().entry(model_of(settings)) if start_model.id == AUTO else None
+    title, about = (entry.name, entry.about) if entry else (start_model.title, start_model.about)
     return f"The page answers with {title} ({about})."
 
 
-def _judging(settings: Settings) -> str:
+def _missing_judges(settings: Settings) -> str:
     """That the larger judges are not here, and what that means; "" where they are, or none is set."""
     larger = (settings.relevance.estimator, settings.turn.support, settings.facts.suitability)
     if "large" not in larger or Catalogue.load().is_here(BASE, settings):
@@ -130,31 +130,31 @@ def _judging(settings: Settings) -> str:
 
 
 def _show_ratings(settings: Settings, running: str = "") -> None:
-    ratings = rated(settings, running)
+    ratings = model_ratings(settings, running)
     rows = []
-    for one in ratings:
-        verdict = f"{one.verdict}, the best" if one.best else str(one.verdict)
-        turn = "not known" if one.seconds is None else f"{one.seconds:.0f} s"
-        needs, here = f"{one.needs / _GB:.1f} GB", "yes" if one.here else "no"
-        rows.append((_names(one.entry), _size(one.entry), needs, turn, verdict, here))
+    for rating in ratings:
+        verdict = f"{rating.verdict}, the best" if rating.best else str(rating.verdict)
+        turn = "not known" if rating.seconds is None else f"{rating.seconds:.0f} s"
+        memory, here = f"{rating.needs / _GB:.1f} GB", "yes" if rating.here else "no"
+        rows.append((_names(rating.entry), _size(rating.entry), memory, turn, verdict, here))
     print_table((Column("name", no_wrap=True), "size", "memory", "a turn", "on this computer", "here"), rows)
-    for entry in (one.entry for one in ratings if not one.entry.commercial):
-        say(f"{entry.name} is under {entry.terms}.")
-    say(_advice(ratings, settings))
+    for entry in (rating.entry for rating in ratings if not rating.entry.commercial):
+        print_text(f"{entry.name} is under {entry.terms}.")
+    print_text(_advice(ratings, settings))
 
 
 def _advice(ratings: list[Rating], settings: Settings) -> str:
     """Where the times come from, or how to have some."""
-    if all(one.seconds is None for one in ratings):
+    if all(rating.seconds is None for rating in ratings):
         return "How fast they would be isn't known yet: run `models measure`."
     newest = speeds(settings)[-1]
     return (
-        f"{_told(newest)} A turn should take {settings.llm.target_turn_seconds:.0f} s at most"
+        f"{_speed_sentence(newest)} A turn should take {settings.llm.target_turn_seconds:.0f} s at most"
         " (llm.target_turn_seconds)."
     )
 
 
-def _told(speed: MeasuredSpeed) -> str:
+def _speed_sentence(speed: MeasuredSpeed) -> str:
     return (
         f"{speed.model} read {speed.read:.0f} and wrote {speed.written:.1f} tokens a second on {speed.backend}"
         f" ({speed.processor})."
@@ -162,15 +162,15 @@ def _told(speed: MeasuredSpeed) -> str:
 
 
 def _list_servers() -> None:
-    from assistant.llm.servers.discovery import on_this_computer  # noqa: PLC0415 - takes a second to import
+    from assistant.llm.servers.discovery import local_servers  # noqa: PLC0415 - takes a second to import
 
-    found = asyncio.run(on_this_computer())
-    if found:
-        rows = ((server.kind, server.address, "\n".join(server.models) or "none") for server in found)
+    servers = asyncio.run(local_servers())
+    if servers:
+        rows = ((server.kind, server.address, "\n".join(server.models) or "none") for server in servers)
         print_table(("server", "address", "models"), rows)
-        say("Set llm.backend to server, llm.server to an address, and llm.model to one of its models.")
+        print_text("Set llm.backend to server, llm.server to an address, and llm.model to one of its models.")
     else:
-        say("No server of language models answers on this computer.")
+        print_text("No server of language models answers on this computer.")
 
 
 def _verified(catalogue: Catalogue, name: str, settings: Settings) -> str:
@@ -179,7 +179,7 @@ def _verified(catalogue: Catalogue, name: str, settings: Settings) -> str:
             catalogue.verify(name, settings, progress)
     except ModelError as error:
         return str(error)
-    say(f"{name} is whole.")
+    print_text(f"{name} is whole.")
     return ""
 
 

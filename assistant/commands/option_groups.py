@@ -46,9 +46,9 @@ class ModelOptions(SettingsOptions):
 class Group(Typer):
     """A group of commands, whose parameters may be groups of options."""
 
-    def command(self, *told: Any, **more: Any) -> Callable[[CommandFunctionType], CommandFunctionType]:
+    def command(self, *args: Any, **kwargs: Any) -> Callable[[CommandFunctionType], CommandFunctionType]:
         """As Typer has it."""
-        register: Any = super().command(*told, **more)
+        register: Any = super().command(*args, **kwargs)
         return lambda command: register(with_option_groups(command))
 
 
@@ -62,9 +62,14 @@ def with_option_groups(command: Callable[..., None]) -> Callable[..., None]:
     def with_options(**values: Any) -> None:
         for name, kind in groups.items():
             members = [option.name for option in _options(parameters[name], kind) if option.name in values]
-            chosen = {member: value for member in members if (value := values.pop(member)) is not None}
+            given_values = {member: value for member in members if (value := values.pop(member)) is not None}
             # typer gives lists where tuples are declared
-            values[name] = kind(**{key: tuple(one) if isinstance(one, list) else one for key, one in chosen.items()})
+            values[name] = kind(
+                **{
+                    key: tuple(option_value) if isinstance(option_value, list) else option_value
+                    for key, option_value in given_values.items()
+                }
+            )
         command(**values)
 
     options = [option for name, parameter in parameters.items() for option in _options(parameter, hints[name])]
@@ -82,7 +87,7 @@ def _options(parameter: Parameter, kind: Any) -> Iterator[Parameter]:
         hint, default = hints[field.name], Parameter.empty if field.default is MISSING else field.default
         if get_origin(hint) is not Annotated:
             continue  # not an option
-        plain, *metadata = get_args(hint)
-        if get_origin(plain) is tuple:
-            hint, default = Annotated[list[get_args(plain)[0]] | None, *metadata], None  # type: ignore[misc]
+        bare_type, *metadata = get_args(hint)
+        if get_origin(bare_type) is tuple:
+            hint, default = Annotated[list[get_args(bare_type)[0]] | None, *metadata], None  # type: ignore[misc]
         yield Parameter(field.name, Parameter.KEYWORD_ONLY, default=default, annotation=hint)

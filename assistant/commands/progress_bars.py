@@ -18,7 +18,7 @@ from rich.progress import (
 )
 from rich.progress import Progress as Bars
 
-from assistant.commands.common import talk
+from assistant.commands.common import error_console
 from assistant.protocols import Progress
 
 T = TypeVar("T")
@@ -27,24 +27,24 @@ Ts = TypeVarTuple("Ts")
 
 def bar(title: str) -> AbstractContextManager[Progress]:
     """A bar of things done, with an estimate of the time that is left."""
-    return _shown(title, MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn())
+    return _progress_bar(title, MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn())
 
 
-def with_bar(title: str, work: Callable[[*Ts, Progress], T], *given: *Ts) -> T:
-    """What the work returns, which is called with what is given and the `Progress` of a bar."""
+def with_bar(title: str, work: Callable[[*Ts, Progress], T], *arguments: *Ts) -> T:
+    """What the work returns, which is called with the `arguments` and the `Progress` of a bar."""
     with bar(title) as progress:
-        return work(*given, progress)
+        return work(*arguments, progress)
 
 
 def bar_of_bytes(title: str) -> AbstractContextManager[Progress]:
     """A bar of bytes, with their speed."""
-    return _shown(title, DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    return _progress_bar(title, DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
 
 
 @contextmanager
-def _shown(title: str, *columns: ProgressColumn) -> Iterator[Progress]:
+def _progress_bar(title: str, *columns: ProgressColumn) -> Iterator[Progress]:
     with Bars(
-        TextColumn("{task.description}", markup=False), BarColumn(), *columns, console=talk, transient=True
+        TextColumn("{task.description}", markup=False), BarColumn(), *columns, console=error_console, transient=True
     ) as bars:
         task = bars.add_task(title, total=None)
         # A total of 0 means that nobody knows it.

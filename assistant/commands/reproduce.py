@@ -15,16 +15,16 @@ from typing import Annotated, Any
 
 from typer import Argument, Exit, Option
 
-from assistant.commands.common import DataDir, say, settings_of, talk
+from assistant.commands.common import DataDir, print_text, settings_of, error_console
 from assistant.errors import DataError
 from assistant.evaluation import looked_at, tables
 from assistant.evaluation.table_changes import field_changes
-from assistant.evaluation.tables import Made, Registry, Table
+from assistant.evaluation.tables import Provenance, Registry, Table
 from assistant.experiment.datasets import fingerprint, records
 from assistant.experiment.runs import CLAIM, ROWS, Row
 from assistant.settings import PREFIX
 
-_KEPT = f"{PREFIX}DATA_DIR"
+_DATA_DIR_VARIABLE = f"{PREFIX}DATA_DIR"
 
 
 def reproduce(  # noqa: PLR0913 - one parameter an option
@@ -56,66 +56,68 @@ def reproduce(  # noqa: PLR0913 - one parameter an option
     """Make tables of docs/results anew, from raw files to Markdown, and keep their rows; or list them."""
     registry = tables.read_registry(checkout)
     if looked:
-        found = looked_at.ids_of(tables.read_list(checkout / looked_at.LIST, looked_at.List), registry, data or Path())
-        say(str(looked_at.write(found, checkout)))
+        ids_by_set = looked_at.ids_of(
+            tables.read_list(checkout / looked_at.LIST_FILE, looked_at.LookedAtList), registry, data or Path()
+        )
+        print_text(str(looked_at.write(ids_by_set, checkout)))
         return
-    chosen = {name: registry.table(name) for name in names or registry.tables}
+    chosen_tables = {name: registry.table(name) for name in names or registry.tables}
     if pages:
-        _written(chosen, checkout)
+        _write_pages(chosen_tables, checkout)
         return
     if check or not names:
-        _tell(chosen, check, checkout)
+        _print_states(chosen_tables, check, checkout)
         return
-    for table in chosen.values():
+    for table in chosen_tables.values():
         _check_data(registry, table, data)
     work = settings_of(None, data_dir).data_dir.absolute() / "reproduce"
     maker = Maker(registry, checkout, (data or Path()).absolute(), work)
     if gate:
         # what was made on another day may have been made by another model or library
-        _gate(replace(maker, work=work / f"gate-{_today()}"), chosen)
+        _gate(replace(maker, work=work / f"gate-{_today()}"), chosen_tables)
         return
-    for name, table in chosen.items():
-        for path in tables.keep(*maker.make(name, table), table, checkout):
-            say(str(path))
+    for name, table in chosen_tables.items():
+        for path in tables.store_rows(*maker.make(name, table), table, checkout):
+            print_text(str(path))
 
 
-def _tell(chosen: dict[str, Table], check: bool, checkout: Path) -> None:
+def _print_states(chosen_tables: dict[str, Table], check: bool, checkout: Path) -> None:
     """Print of each table whether it was made with the present code.
 
     Raises:
         Exit: with 1 if this is a check and a table was not.
     """
-    states = {name: tables.state(name, table, checkout) for name, table in chosen.items()}
-    for name, (_, says) in states.items():
-        say(f"{name}: {says}.")
+    states = {name: tables.state(name, table, checkout) for name, table in chosen_tables.items()}
+    for name, (_, state_text) in states.items():
+        print_text(f"{name}: {state_text}.")
     if check and not all(is_current for is_current, _ in states.values()):
         raise Exit(1)
 
 
-def _gate(maker: Maker, chosen: dict[str, Table]) -> None:
+def _gate(maker: Maker, chosen_tables: dict[str, Table]) -> None:
     """Print what changed in tables that were made before.
 
     Raises:
         Exit: with 1 if something changed beyond chance.
         DataError: a table has no stored rows to compare with.
     """
-    before = {name: tables.kept_rows(name, maker.checkout) for name in chosen}
-    beyond = False
-    for name, table in chosen.items():
-        made, rows = maker.make(name, table)
-        found = field_changes(before[name], [tables.without_texts(row) for row in rows], made.seed)
-        beyond |= any(one.beyond_chance for one in found)
-        told = [f"{one}{' (beyond chance)' if one.beyond_chance else ''}" for one in found]
-        for says in told or ["as before"]:
-            say(f"{name}: {says}.")
-    if beyond:
+    stored_rows = {name: tables.read_stored_rows(name, maker.checkout) for name in chosen_tables}
+    any_beyond_chance = False
+    for name, table in chosen_tables.items():
+        made_table, rows = maker.make(name, table)
+        changes = field_changes(stored_rows[name], [tables.without_texts(row) for row in rows], made_table.seed)
+        any_beyond_chance |= any(change.beyond_chance for change in changes)
+        descriptions = [f"{change}{' (beyond chance)' if change.beyond_chance else ''}" for change in changes]
+        for description in descriptions or ["as before"]:
+            print_text(f"{name}: {description}.")
+    if any_beyond_chance:
         raise Exit(1)
 
 
-def _written(chosen: dict[str, Table], checkout: Path) -> None:
-    for name, table in chosen.items():
-        if made := tables.made_of(name, checkout):
-            say(str(tables.write_page(made, table, checkout)))
+def _write_pages(chosen_tables: dict[str, Table], checkout: Path) -> None:
+    for name, table in chosen_tables.items():
+        if made_table := tables.read_provenance(name, checkout):
+            print_text(str(tables.write_page(made_table, table, checkout)))
 
 
 def _check_data(registry: Registry, table: Table, data: Path | None) -> None:
@@ -126,11 +128,11 @@ def _check_data(registry: Registry, table: Table, data: Path | None) -> None:
     """
     for name in table.data:
         if not data or not (data / name).exists():
-            listed = registry.data[name]
-            made = f" {listed.made}" if listed.made else ""
+            source_entry = registry.data[name]
+            how_made = f" {source_entry.made}" if source_entry.made else ""
             raise DataError(
-                f"'{table.title}' needs {name} in the folder of --data: {listed.what}, from {listed.source}"
-                f" ({listed.licence}).{made}"
+                f"'{table.title}' needs {name} in the folder of --data: {source_entry.what}, from {source_entry.source}"
+                f" ({source_entry.licence}).{how_made}"
             )
 
 
@@ -143,66 +145,73 @@ class Maker:
     data: Path
     work: Path
 
-    def make(self, name: str, table: Table) -> tuple[Made, list[Row]]:
-        """Run a table's commands; how that was, and their rows.
+    def make(self, name: str, table: Table) -> tuple[Provenance, list[Row]]:
+        """Run a table's commands; returns how and with what it was made, and the rows.
 
         Raises:
             DataError: one of them failed, or a file can't be read.
         """
-        code, commit = tables.code_of(table, self.checkout), tables.commit_of(self.checkout)
+        code, commit = tables.code_hash(table, self.checkout), tables.commit_of(self.checkout)
         folder = self.work / f"{name}-{code[:12]}"  # another code makes other rows
         folder.mkdir(parents=True, exist_ok=True)
-        wanted = [one for one, rule in self.registry.derived.items() if rule.of in table.data]
-        tables.derive(self.registry, wanted, self.data, folder)
+        derived_names = [derived_name for derived_name, rule in self.registry.derived.items() if rule.of in table.data]
+        tables.derive(self.registry, derived_names, self.data, folder)
         rows: list[Row] = []
         runs: list[dict[str, Any]] = []
         models = {table.model} - {""}
         for n, run in enumerate(table.runs, 1):
-            say(f"{name}: {run.label}", talk)
-            into = folder / str(n)
-            summary = self._run(run.command, into, folder, table.environment)
-            rows += [{"run": run.label, **row} for _, row in records(into / ROWS)]
-            if (into / CLAIM).exists():
-                models |= {json.loads((into / CLAIM).read_text(encoding="utf-8")).get("model", "")} - {""}
+            print_text(f"{name}: {run.label}", error_console)
+            run_folder = folder / str(n)
+            summary = self._run(run.command, run_folder, folder, table.environment)
+            rows += [{"run": run.label, **row} for _, row in records(run_folder / ROWS)]
+            if (run_folder / CLAIM).exists():
+                models |= {json.loads((run_folder / CLAIM).read_text(encoding="utf-8")).get("model", "")} - {""}
             # with which files it was made, and what was left out, says nothing to others
-            shared = {key: found for key, found in summary.items() if key not in {"run", "left_out"}}
-            told = {"label": run.label, "command": run.command, "summary": shared}
-            runs.append({**told, "plots": self._plots(into, name, n)})
-        digests = {one: fingerprint(self.data / one) for one in table.data}
-        return Made(name, commit, code, _today(), ", ".join(sorted(models)), table.seed, digests, runs), rows
+            shared_summary = {key: value for key, value in summary.items() if key not in {"run", "left_out"}}
+            run_record = {"label": run.label, "command": run.command, "summary": shared_summary}
+            runs.append({**run_record, "plots": self._plots(run_folder, name, n)})
+        digests = {file_name: fingerprint(self.data / file_name) for file_name in table.data}
+        return Provenance(name, commit, code, _today(), ", ".join(sorted(models)), table.seed, digests, runs), rows
 
-    def _run(self, command: str, into: Path, folder: Path, environment: dict[str, str]) -> dict[str, Any]:
-        """What a command of this program tells as JSON.
+    def _run(self, command: str, run_folder: Path, folder: Path, environment: dict[str, str]) -> dict[str, Any]:
+        """Run a command of this program; returns the summary that it prints as JSON.
 
         Raises:
             DataError: it failed; what it said stands above.
         """
         # a measurement that takes no time to speak of refuses what is there already
-        if (into / ROWS).exists() and not (into / CLAIM).exists():
-            shutil.rmtree(into)
+        if (run_folder / ROWS).exists() and not (run_folder / CLAIM).exists():
+            shutil.rmtree(run_folder)
         (folder / "usual.toml").write_text("", encoding="utf-8")
-        words = shlex.split(command.format(data=self.data, work=folder))
-        words += ["--out", str(into), "--json", "--settings", str(folder / "usual.toml")]
+        arguments = shlex.split(command.format(data=self.data, work=folder))
+        arguments += ["--out", str(run_folder), "--json", "--settings", str(folder / "usual.toml")]
         # what somebody has set for themselves is not what is measured
-        plain = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX) or name == _KEPT}
-        found = subprocess.run(
-            [sys.executable, "-m", "assistant", *words],
+        environ = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(PREFIX) or name == _DATA_DIR_VARIABLE
+        }
+        process = subprocess.run(
+            [sys.executable, "-m", "assistant", *arguments],
             cwd=self.checkout,
-            env=plain | {"PYTHONPATH": str(tables.ROOT)} | environment,
+            env=environ | {"PYTHONPATH": str(tables.ROOT)} | environment,
             stdout=subprocess.PIPE,
             text=True,
             check=False,
         )
-        if found.returncode:
+        if process.returncode:
             raise DataError(f"`python -m assistant {command}` failed; mend what it says above.")
-        told: dict[str, Any] = json.loads(found.stdout)
-        return told
+        summary: dict[str, Any] = json.loads(process.stdout)
+        return summary
 
-    def _plots(self, into: Path, name: str, n: int) -> list[str]:
+    def _plots(self, run_folder: Path, name: str, n: int) -> list[str]:
         """The plots of a run, copied beside the table."""
-        folder = self.checkout / tables.FOLDER / "tables"
+        folder = self.checkout / tables.RESULTS_FOLDER / "tables"
         folder.mkdir(parents=True, exist_ok=True)
-        return [Path(shutil.copy(one, folder / f"{name}-{n}-{one.name}")).name for one in sorted(into.glob("*.png"))]
+        return [
+            Path(shutil.copy(plot, folder / f"{name}-{n}-{plot.name}")).name
+            for plot in sorted(run_folder.glob("*.png"))
+        ]
 
 
 def _today() -> str:

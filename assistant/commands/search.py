@@ -8,10 +8,10 @@ import typer
 from rich.markup import escape
 from rich.padding import Padding
 
-from assistant.commands.common import out, say
+from assistant.commands.common import output_console, print_text
 from assistant.commands.option_groups import SettingsOptions
-from assistant.library.finding import MOST, find
-from assistant.store.users import ME
+from assistant.library.finding import RESULTS_MOST, find
+from assistant.store.users import DEFAULT_USER
 
 
 def search(
@@ -19,15 +19,17 @@ def search(
     library: Annotated[
         str, typer.Option(help="The library; with @ before it, a collection of your documents.")
     ] = "mine",
-    k: Annotated[int, typer.Option("--k", min=1, max=MOST, help="Passages at most.")] = 10,
+    k: Annotated[int, typer.Option("--k", min=1, max=RESULTS_MOST, help="Passages at most.")] = 10,
     *,
     options: SettingsOptions,
 ) -> None:
     """Search a library's passages for words, without a model."""
-    found = find(words, library, ME, options.load_settings(), k)
-    if not found:
-        say(f"No passage of '{library}' has these words.")
-    for one in found:
-        out.print(f"[bold]{escape(one.passage.title)}[/bold]  {escape(one.passage.source)}", highlight=False)
-        text = "".join(f"[reverse]{escape(piece)}[/reverse]" if hit else escape(piece) for piece, hit in one.pieces())
-        out.print(Padding(text, (0, 0, 1, 2)), highlight=False)
+    results = find(words, library, DEFAULT_USER, options.load_settings(), k)
+    if not results:
+        print_text(f"No passage of '{library}' has these words.")
+    for result in results:
+        output_console.print(f"[bold]{escape(result.passage.title)}[/bold]  {escape(result.passage.source)}", highlight=False)
+        text = "".join(
+            f"[reverse]{escape(piece)}[/reverse]" if hit else escape(piece) for piece, hit in result.pieces()
+        )
+        output_console.print(Padding(text, (0, 0, 1, 2)), highlight=False)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from assistant.commands.common import say, talk, watch
-from assistant.commands.exit_status import MENDABLE, at_end
+from assistant.commands.common import print_text, error_console, show_loading
+from assistant.commands.exit_status import USER_ERROR, at_end
 from assistant.commands.logs import write_logs
 from assistant.commands.option_groups import ModelOptions, with_option_groups
 from assistant.errors import SequiturError
@@ -19,10 +19,10 @@ from assistant.parts import Loader
 from assistant.settings import Settings
 
 if TYPE_CHECKING:
-    from assistant.web.folder import Followed
+    from assistant.web.folder import FollowedFolder
     from assistant.web.server import Server
 
-LAN = "0.0.0.0"  # noqa: S104 - what --share-lan asks for; logins are then required
+ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - what --share-lan asks for; logins are then required
 
 
 def serve(
@@ -35,7 +35,7 @@ def serve(
     options: ModelOptions,
 ) -> None:
     """Serve Sequitur's page, and load the models meanwhile."""
-    _serve(options.load_settings(web={"host": LAN if share_lan else host, "port": port}))
+    _serve(options.load_settings(web={"host": ALL_ADDRESSES if share_lan else host, "port": port}))
 
 
 def main() -> None:
@@ -43,8 +43,8 @@ def main() -> None:
     try:
         typer.run(with_option_groups(serve))
     except SequiturError as error:
-        talk.print(str(error), style="red", markup=False)
-        sys.exit(MENDABLE)
+        error_console.print(str(error), style="red", markup=False)
+        sys.exit(USER_ERROR)
 
 
 def _serve(settings: Settings) -> None:
@@ -55,14 +55,14 @@ def _serve(settings: Settings) -> None:
     at_end(loader.close)
     house, logins = furnish(settings, loader)
     server = serve(house, logins)
-    talk.print(f"Sequitur is at [bold]{server.url}[/bold] (Ctrl-C ends it).")
+    error_console.print(f"Sequitur is at [bold]{server.url}[/bold] (Ctrl-C ends it).")
     loader.start()
     _follow(house.followed)
-    threading.Thread(target=_tell, args=(loader,), daemon=True).start()
-    until_told(server)
+    threading.Thread(target=_show_loading, args=(loader,), daemon=True).start()
+    serve_until_stopped(server)
 
 
-def until_told(server: Server) -> None:
+def serve_until_stopped(server: Server) -> None:
     """Serve until the process is told to end. SIGTERM lets the answers being written end first; a second one doesn't.
 
     Ctrl-C stops them at once; what there is of them is kept.
@@ -71,27 +71,27 @@ def until_told(server: Server) -> None:
     try:
         server.wait()
     except SystemExit:
-        talk.print("Sequitur ends as soon as the answers being written are done.")
+        error_console.print("Sequitur ends as soon as the answers being written are done.")
         server.drain()
         raise
     finally:
         server.close()
 
 
-def _follow(followed: Followed | None) -> None:
+def _follow(followed: FollowedFolder | None) -> None:
     """Follow the folder that was chosen; one that can't be is told, and the page is there all the same."""
     try:
         if followed:
             followed.start()
     except SequiturError as error:
-        talk.print(str(error), style="red", markup=False)
+        error_console.print(str(error), style="red", markup=False)
 
 
-def _tell(loader: Loader) -> None:
+def _show_loading(loader: Loader) -> None:
     """Bars on the terminal while things are being loaded; a failure is told there and on the page."""
     try:
-        watch(loader)
-        say(" ".join(filter(None, ("Ready.", loader.notice, loader.judges))), talk)
+        show_loading(loader)
+        print_text(" ".join(filter(None, ("Ready.", loader.notice, loader.judges))), error_console)
         loader.models.measure()
     except SequiturError as error:
-        talk.print(str(error), style="red", markup=False)
+        error_console.print(str(error), style="red", markup=False)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from pydantic import SecretStr, ValidationError
 
-from assistant.commands.common import print_table, say, talk
+from assistant.commands.common import print_table, print_text, error_console
 from assistant.commands.option_groups import Group, SettingsOptions
 from assistant.errors import ModelError
 from assistant.llm.known_models import AddedServer, KnownModels
@@ -20,7 +20,7 @@ app = Group(help="List, test, add and remove servers whose models the page offer
 
 
 @dataclass(frozen=True)
-class Served:
+class ServerArguments:
     """A server and a model of it, as they are typed."""
 
     address: Annotated[str, typer.Argument(help="Where the server is, such as http://127.0.0.1:11434.")]
@@ -47,36 +47,36 @@ class Served:
 def list_(options: SettingsOptions) -> None:
     """List the servers that were added."""
     rows = (
-        (one.id, one.llm.model, one.llm.server, "kept" if one.llm.api_key.get_secret_value() else "none")
-        for one in _known(options).added()
+        (server.id, server.llm.model, server.llm.server, "kept" if server.llm.api_key.get_secret_value() else "none")
+        for server in _known_models(options).added()
     )
     print_table(("id", "model", "address", "key"), rows)
 
 
 @app.command("test")
-def try_(served: Served, options: SettingsOptions) -> None:
+def try_(served: ServerArguments, options: SettingsOptions) -> None:
     """Say what a server can do, or why it can't be used; nothing is kept."""
     from assistant.llm.servers.probe import probe  # noqa: PLC0415 - takes a second to import
 
-    probed = asyncio.run(probe(_known(options).of_server(served.server()).llm))
+    probed = asyncio.run(probe(_known_models(options).of_server(served.server()).llm))
     if not probed.abilities:
         models = f" ({', '.join(probed.models)})" if len(probed.models) > 1 else ""
         raise ModelError(f"{probed.reason}{models}")
-    can = probed.abilities
-    say(f"{probed.kind} answers with {probed.model}.")
-    say(f"Context: {can.context:,} tokens a request. Streams: {'yes' if can.stream else 'no'}.")
-    say(f"Yes or no by probability: {can.choose}.")
-    say(f"Tells how likely a text is: {'yes' if can.score else 'no'}.")
-    if can.unopened:
-        say("Thinks before it replies: yes, which is left out.")
-    say(f"A stop ends its work: {'yes' if can.cancel else 'not known'}.")
+    abilities = probed.abilities
+    print_text(f"{probed.kind} answers with {probed.model}.")
+    print_text(f"Context: {abilities.context:,} tokens a request. Streams: {'yes' if abilities.stream else 'no'}.")
+    print_text(f"Yes or no by probability: {abilities.choose}.")
+    print_text(f"Tells how likely a text is: {'yes' if abilities.score else 'no'}.")
+    if abilities.unopened:
+        print_text("Thinks before it replies: yes, which is left out.")
+    print_text(f"A stop ends its work: {'yes' if abilities.cancel else 'not known'}.")
 
 
 @app.command()
-def add(served: Served, options: SettingsOptions) -> None:
+def add(served: ServerArguments, options: SettingsOptions) -> None:
     """Keep a model of a server, for the page to offer; one that was added before is replaced."""
-    known = _known(options)
-    say(f"{known.add(asyncio.run(known.titled(served.server()))).title} was added.", talk)
+    known_models = _known_models(options)
+    print_text(f"{known_models.add(asyncio.run(known_models.titled(served.server()))).title} was added.", error_console)
 
 
 @app.command()
@@ -86,9 +86,9 @@ def remove(
     options: SettingsOptions,
 ) -> None:
     """Forget a model of a server, and its key."""
-    _known(options).remove(id_)
-    talk.print("It was removed.")
+    _known_models(options).remove(id_)
+    error_console.print("It was removed.")
 
 
-def _known(options: SettingsOptions) -> KnownModels:
+def _known_models(options: SettingsOptions) -> KnownModels:
     return KnownModels(options.load_settings())

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import BadParameter, Option
 
-from assistant.commands.common import by_words, say, talk, writing
+from assistant.commands.common import by_words, print_text, error_console, report_write_errors
 from assistant.commands.experiment import (
     MeasurementOptions,
     ModelMeasurementOptions,
-    answered,
+    answered_questions,
     embedder_of,
-    indexed,
+    corpus_index,
     language_model,
-    show,
+    print_summary,
 )
 from assistant.commands.option_groups import Group
 from assistant.commands.progress_bars import bar, with_bar
@@ -44,11 +44,11 @@ if TYPE_CHECKING:
 
 app = Group(help="Train the parts that learn.", no_args_is_help=True)
 
-Into = Annotated[Path, Option("--out", help="The folder for the model; a training that is there goes on.")]
+ModelFolder = Annotated[Path, Option("--out", help="The folder for the model; a training that is there goes on.")]
 Base = Annotated[str, Option(help="The encoder to start from: a name of the catalogue, a hub id or a folder.")]
 Epochs = Annotated[int, Option(min=1, help="Times that all questions are gone through.")]
-Pairs = Annotated[int, Option(min=1, help="Pairs of a step.")]
-Asked = Annotated[int, Option(min=1, help="Questions of a step.")]
+PairsPerStep = Annotated[int, Option(min=1, help="Pairs of a step.")]
+QuestionsPerStep = Annotated[int, Option(min=1, help="Questions of a step.")]
 Rate = Annotated[float, Option(min=0, help="AdamW's highest learning rate.")]
 Adapter = Annotated[
     Path | None, Option(help="A folder of matrices beside those of the base, of this rank, which are learned on.")
@@ -64,7 +64,7 @@ WeighedOn = Annotated[
         "given again."
     ),
 ]
-Things = Annotated[Path | None, Option(help="Such pairs whose texts name things, to weigh texts of few words by.")]
+ThingPairs = Annotated[Path | None, Option(help="Such pairs whose texts name things, to weigh texts of few words by.")]
 Corpora = Annotated[list[Path] | None, Option(help="Passages that pairs point into; may be given again.")]
 Length = Annotated[int, Option(min=16, help="Tokens read of question and passage together.")]
 
@@ -81,7 +81,7 @@ def relevance(  # noqa: PLR0913 - the training's knobs
     questions: Annotated[
         list[Path], Option(help="Questions: a .jsonl[.gz] file of {id, question, answers}; one for each --corpus.")
     ],
-    into: Into,
+    into: ModelFolder,
     base: Base = "all-MiniLM-L6-v2",
     likelihoods: Annotated[
         Literal["llm", "words"],
@@ -93,7 +93,7 @@ def relevance(  # noqa: PLR0913 - the training's knobs
     ] = 100,
     epochs: Epochs = 3,
     steps: Annotated[int | None, Option(min=1, help="Stop after so many.", show_default="all epochs")] = None,
-    batch: Asked = 4,
+    batch: QuestionsPerStep = 4,
     rate: Rate = 5e-5,
     length: Length = 256,
     sample: Sample,
@@ -102,36 +102,42 @@ def relevance(  # noqa: PLR0913 - the training's knobs
     """Train a relevance estimator; the language model's likelihoods of the answers are computed once and kept."""
     if len(corpus) != len(questions):
         raise BadParameter("give one --questions for each --corpus")
-    chosen = [answered(file, sample, dev) for file in questions]
+    questions_of_files = [answered_questions(file, sample, dev) for file in questions]
     for file in corpus:
         read_corpus(file, set())
     knobs = by_words(options.load_settings())
-    measured = _by_words if likelihoods == "words" else _by_llm
-    examples = [measured(of_file, file, contexts, knobs, dev) for of_file, file in zip(chosen, corpus, strict=True)]
+    make_examples = _by_words if likelihoods == "words" else _by_llm
+    examples = [
+        make_examples(file_questions, file, contexts, knobs, dev)
+        for file_questions, file in zip(questions_of_files, corpus, strict=True)
+    ]
 
     from assistant.training.loop import MODEL  # noqa: PLC0415
     from assistant.training.relevance.train import Plan, Trainer  # noqa: PLC0415 - torch
 
     plan = Plan(
         _resolved(base, knobs), epochs=epochs, batch=batch, rate=rate, length=length, seed=sample.seed, warm_up=100,
-        frozen=True, most=steps,
+        frozen=True, max_steps=steps,
     )  # fmt: skip
     trainer = Trainer(
-        into, plan, [one for of in examples for one in of[dev:]], [one for of in examples for one in of[:dev]]
+        into,
+        plan,
+        [example for file_examples in examples for example in file_examples[dev:]],
+        [example for file_examples in examples for example in file_examples[:dev]],
     )
     _show_epochs(with_bar("Steps", trainer.run), options.as_json)
-    say(f"The best model is {into / MODEL}; use it as: --estimator {into / MODEL}", talk)
+    print_text(f"The best model is {into / MODEL}; use it as: --estimator {into / MODEL}", error_console)
 
 
 @app.command()
 def reranker(  # noqa: PLR0913 - the training's knobs
     *,
     data: Annotated[Path, Option(help="A folder with squad/, nq/, hotpotqa/, 2wikimultihopqa/ and library/.")],
-    into: Into,
+    into: ModelFolder,
     base: Base = "all-mpnet-base-v2",
     adapter: Annotated[Path, Option(help="What was learned before, which is learned on.")] = SUPPORT_LARGE,
     pairs: Annotated[int, Option(min=100, help="Pairs to learn from at most, each once.")] = 18_000,
-    batch: Pairs = 16,
+    batch: PairsPerStep = 16,
     rate: Rate = 2e-4,
     length: Length = 256,
     seed: Seed = 0,
@@ -147,16 +153,16 @@ def reranker(  # noqa: PLR0913 - the training's knobs
         _resolved(base, knobs), batch=batch, rate=rate, length=length, seed=seed, warm_up=50, dropout=0.0,
         save_every=200, adapter=str(adapter),
     )  # fmt: skip
-    summary = with_bar("Steps", train, into, plan, data, pairs, lambda corpus: indexed(corpus, knobs))
-    show(summary, options.as_json)
-    say(f"The best model is {into / MODEL}; pack it with `train pack`, then `train blend`.", talk)
+    summary = with_bar("Steps", train, into, plan, data, pairs, lambda corpus: corpus_index(corpus, knobs))
+    print_summary(summary, options.as_json)
+    print_text(f"The best model is {into / MODEL}; pack it with `train pack`, then `train blend`.", error_console)
 
 
 def _by_words(questions: list[Question], corpus: Path, contexts: int, knobs: Settings, _dev: int) -> list[Example]:
     from assistant.training.relevance import likelihoods  # noqa: PLC0415
 
-    retriever = indexed(corpus, knobs)
-    return with_bar("Likelihoods", likelihoods.by_words, questions, retriever, contexts)
+    retriever = corpus_index(corpus, knobs)
+    return with_bar("Likelihoods", likelihoods.examples_by_words, questions, retriever, contexts)
 
 
 def _by_llm(questions: list[Question], corpus: Path, contexts: int, knobs: Settings, dev: int) -> list[Example]:
@@ -164,10 +170,10 @@ def _by_llm(questions: list[Question], corpus: Path, contexts: int, knobs: Setti
     from assistant.training.relevance import likelihoods  # noqa: PLC0415
 
     run = likelihoods.open_run(_cache(corpus, contexts, knobs), corpus, contexts, model_of(knobs))
-    retriever = indexed(corpus, knobs)
+    retriever = corpus_index(corpus, knobs)
     llm = language_model(knobs)
     with bar("Likelihoods") as progress:
-        likelihoods.measure(questions, run, llm, retriever, contexts, progress, dev)
+        likelihoods.score_missing_rows(questions, run, llm, retriever, contexts, progress, dev)
     return likelihoods.examples(questions, run, {passage.id: passage for passage in load_corpus(corpus)})
 
 
@@ -186,7 +192,7 @@ def pack(
     from assistant.judges import adapted, packed  # noqa: PLC0415 - torch
 
     size = adapted.pack(model, into) if (model / adapted.CONFIG).exists() else packed.pack(model, into)
-    say(f"The packed model is {into}, {size / 1e6:.1f} MB.", talk)
+    print_text(f"The packed model is {into}, {size / 1e6:.1f} MB.", error_console)
 
 
 # --- the classifier of passage quality ---------------------------------------------------------------------------
@@ -215,13 +221,13 @@ def quality(
     model.save(into)
     summary = measured.measure(model, examples, seed)
     if unseen:
-        summary["unseen"] = with_bar("Sources", measured.unseen, examples)
-    beside = into.with_suffix(".md")
-    with writing(beside):
+        summary["unseen"] = with_bar("Sources", measured.measure_unseen_sources, examples)
+    report_file = into.with_suffix(".md")
+    with report_write_errors(report_file):
         into.with_suffix(".json").write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
-        beside.write_text(markdown(summary) + "\n", encoding="utf-8")
-    show(summary, as_json)
-    say(f"The model is in {into}, its report in {beside}.", talk)
+        report_file.write_text(markdown(summary) + "\n", encoding="utf-8")
+    print_summary(summary, as_json)
+    print_text(f"The model is in {into}, its report in {report_file}.", error_console)
 
 
 # --- the judges of suitability and of support --------------------------------------------------------------------
@@ -230,7 +236,7 @@ def quality(
 @app.command()
 def reader(  # noqa: PLR0913 - the training's knobs
     *,
-    into: Into,
+    into: ModelFolder,
     base: Annotated[str, Option(help="What to start from: a name of the catalogue, a hub id or a folder.")] = str(
         SUPPORT
     ),
@@ -242,9 +248,9 @@ def reader(  # noqa: PLR0913 - the training's knobs
     times: Annotated[int, Option(min=1, help="How often each pair that was written one by one is learned.")] = 3,
     asked: Annotated[int, Option(min=0, help="The same of those with a question.")] = 3,
     pairs: WeighedOn = None,
-    things: Things = None,
+    things: ThingPairs = None,
     corpus: Corpora = None,
-    batch: Pairs = 32,
+    batch: PairsPerStep = 32,
     rate: Rate = 1e-4,
     seed: Seed = 0,
     options: MeasurementOptions,
@@ -260,9 +266,9 @@ def reader(  # noqa: PLR0913 - the training's knobs
     plan = Plan(_resolved(base, knobs), batch=batch, rate=rate, length=LENGTH, seed=seed, dropout=0.0, save_every=150,
                 rank=rank, adapter=str(adapter or ""))  # fmt: skip
     summary = with_bar("Steps", train, into, plan, Lesson(tables, replies, tellings, times, asked), embedder_of(knobs))
-    summary["blend"] = asdict(_weighed(into / MODEL, base if rank else "", knobs, development, asked=asked > 0))
-    show(summary, options.as_json)
-    say(f"The best model and its blend are in {into / MODEL}; pack it with `train pack`.", talk)
+    summary["blend"] = asdict(_weighed_blend(into / MODEL, base if rank else "", knobs, development, asked=asked > 0))
+    print_summary(summary, options.as_json)
+    print_text(f"The best model and its blend are in {into / MODEL}; pack it with `train pack`.", error_console)
 
 
 @app.command()
@@ -273,20 +279,20 @@ def weigh(
         str, Option(help="What the reader is added to, where it is: a name of the catalogue, a hub id or a folder.")
     ] = "",
     pairs: WeighedOn = None,
-    things: Things = None,
+    things: ThingPairs = None,
     corpus: Corpora = None,
     asked: Annotated[bool, Option(help="Whether it has learned questions.")] = True,
     options: MeasurementOptions,
 ) -> None:
     """Weigh a reader of the suitability judge with the tags, without training it."""
-    blend = _weighed(model, base, options.load_settings(), _development(pairs, things, corpus), asked=asked)
-    show(asdict(blend), options.as_json)
+    blend = _weighed_blend(model, base, options.load_settings(), _development(pairs, things, corpus), asked=asked)
+    print_summary(asdict(blend), options.as_json)
 
 
 Development = tuple[dict[str, list["Pair"]], list["Pair"]]
 
 
-def _weighed(model: Path, base: str, knobs: Settings, development: Development, *, asked: bool) -> Blend:
+def _weighed_blend(model: Path, base: str, knobs: Settings, development: Development, *, asked: bool) -> Blend:
     from assistant.judges.suitability.knowledge import Knowledge  # noqa: PLC0415
     from assistant.training.suitability.reader import weigh  # noqa: PLC0415 - torch
 
@@ -298,8 +304,8 @@ def _development(pairs: list[Path] | None, things: Path | None, corpus: list[Pat
     """What a reader is weighed on: sets of pairs by their names, and pairs whose texts name things."""
     from assistant.evaluation.suitability import read_pairs  # noqa: PLC0415
 
-    more = {f"of {path.name}": read_pairs(path, corpus or ()) for path in pairs or ()}
-    return more, read_pairs(things) if things else []
+    pair_sets = {f"of {path.name}": read_pairs(path, corpus or ()) for path in pairs or ()}
+    return pair_sets, read_pairs(things) if things else []
 
 
 @app.command()
@@ -313,8 +319,8 @@ def suitability(
     from assistant.training.suitability.train import train  # noqa: PLC0415 - scikit-learn
 
     summary = train(into, embedder_of(options.load_settings()), seed)
-    show(summary, options.as_json, {"groups of facts": summary["test"]})
-    talk.print(f"The judge is in {into}; measure it with `evaluate suitability --judge {into}`.")
+    print_summary(summary, options.as_json, {"groups of facts": summary["test"]})
+    error_console.print(f"The judge is in {into}; measure it with `evaluate suitability --judge {into}`.")
 
 
 @app.command()
@@ -323,10 +329,10 @@ def support(  # noqa: PLR0913 - the training's knobs
     data: Annotated[
         Path, Option(help="A folder with squad/, nq/, hotpotqa/ and 2wikimultihopqa/, each with corpus and questions.")
     ],
-    into: Into,
+    into: ModelFolder,
     base: Base = "all-MiniLM-L6-v2",
     pairs: Annotated[int, Option(min=100, help="Pairs to learn from at most, each once.")] = 16_000,
-    batch: Pairs = 16,
+    batch: PairsPerStep = 16,
     rate: Rate = 1e-4,
     length: Annotated[int, Option(min=16, max=512, help="Leave out pairs of more tokens than that.")] = 256,
     hand: Annotated[
@@ -342,7 +348,7 @@ def support(  # noqa: PLR0913 - the training's knobs
 ) -> None:
     """Train the support judge on pairs made from question sets, by a recipe; pack it with `train pack`."""
     from assistant.training.loop import MODEL  # noqa: PLC0415 - torch
-    from assistant.training.support.train import Lesson, hold_out, train  # noqa: PLC0415 - torch
+    from assistant.training.support.train import Lesson, train, write_near_misses  # noqa: PLC0415 - torch
     from assistant.training.trainer import Plan  # noqa: PLC0415 - torch
 
     folder = _resolved(base, options.load_settings())
@@ -350,9 +356,9 @@ def support(  # noqa: PLR0913 - the training's knobs
                 adapter=str(adapter or ""))  # fmt: skip
     with bar("Steps") as progress:
         summary = train(into, plan, data, Lesson(pairs, own, times), progress, hand)
-    misses = hold_out(into, data, seed)
-    show({**summary, "near_misses": str(misses)}, options.as_json, summary)
-    talk.print(f"The best model is {into / MODEL}; measure it with `evaluate support --judge`, as on {misses}.")
+    misses = write_near_misses(into, data, seed)
+    print_summary({**summary, "near_misses": str(misses)}, options.as_json, summary)
+    error_console.print(f"The best model is {into / MODEL}; measure it with `evaluate support --judge`, as on {misses}.")
 
 
 # --- RE-RAG's estimators -----------------------------------------------------------------------------------------
@@ -369,7 +375,7 @@ def joint(  # noqa: PLR0913 - the training's knobs
     contexts: Annotated[int, Option(min=1, max=100, help="BM25 passages of a question.")] = 20,
     dev: Annotated[int, Option(min=1, help="Questions kept apart; the epoch that answers most of them is kept.")] = 100,
     epochs: Epochs = 3,
-    batch: Asked = 64,
+    batch: QuestionsPerStep = 64,
     rate: Annotated[float, Option(min=0, help="AdamW's learning rate, constant.")] = 1e-4,
     alpha1: Annotated[float, Option(min=0, help="Weight of L_re.")] = 1.0,
     alpha2: Annotated[float, Option(min=0, help="Weight of L_tok.")] = 1.0,
@@ -378,10 +384,10 @@ def joint(  # noqa: PLR0913 - the training's knobs
     options: MeasurementOptions,
 ) -> None:
     """Train the paper's two T5s together, from questions and answers alone."""
-    chosen = answered(questions, sample, dev)
+    answered_questions = answered_questions(questions, sample, dev)
     read_corpus(corpus, set())
     knobs = by_words(options.load_settings())
-    retriever = indexed(corpus, knobs)
+    retriever = corpus_index(corpus, knobs)
 
     from assistant.training.relevance import joint as training  # noqa: PLC0415 - torch
 
@@ -390,10 +396,13 @@ def joint(  # noqa: PLR0913 - the training's knobs
         reader, writer, epochs=epochs, batch=batch, rate=rate, alpha1=alpha1, alpha2=alpha2, length=length,
         seed=sample.seed,
     )  # fmt: skip
-    examples = [training.Asked(one.text, one.answers, tuple(retriever.search(one.text, contexts))) for one in chosen]
+    examples = [
+        training.JointExample(question.text, question.answers, tuple(retriever.search(question.text, contexts)))
+        for question in answered_questions
+    ]
     trainer = training.JointTrainer(into, plan, examples[dev:], examples[:dev])
     _show_epochs(with_bar("Questions", trainer.run), options.as_json)
-    say(f"The best models are {into / training.ESTIMATOR} and {into / training.GENERATOR}.", talk)
+    print_text(f"The best models are {into / training.ESTIMATOR} and {into / training.GENERATOR}.", error_console)
 
 
 @app.command()
@@ -413,24 +422,28 @@ def blend(
     from assistant.judges.relevance.blend import NAME, fit  # noqa: PLC0415
     from assistant.judges.relevance.load import parts_of_blend  # noqa: PLC0415
 
-    chosen = [one for one in sample.asked(questions).values() if one.gold and not one.unanswerable]
-    if not chosen:
+    gold_questions = [
+        question
+        for question in sample.draw_questions(questions).values()
+        if question.gold and not question.unanswerable
+    ]
+    if not gold_questions:
         raise DataError(f"No question of {questions} names a gold passage; give another file.")
     knobs = by_words(options.load_settings())
-    retriever = indexed(corpus, knobs)
-    judge, other, beside = parts_of_blend(model, embedder_of(knobs), knobs)
+    retriever = corpus_index(corpus, knobs)
+    judge, second_scorer, score_name = parts_of_blend(model, embedder_of(knobs), knobs)
     scores, second_scores, relevant = list[float](), list[float](), list[bool]()
     with bar("Questions") as progress:
-        for done, question in enumerate(chosen):
-            progress(done, len(chosen))
+        for count, question in enumerate(gold_questions):
+            progress(count, len(gold_questions))
             passages = retriever.search(question.text, depth)
-            scores += [one.score for one in judge.estimate(question.text, passages, Event())]
-            second_scores += other(question.text, passages)
+            scores += [estimate.score for estimate in judge.estimate(question.text, passages, Event())]
+            second_scores += second_scorer(question.text, passages)
             relevant += [passage.id in question.gold for passage in passages]
-    blend_found = fit(beside, scores, second_scores, relevant)
-    blend_found.save(model / NAME)
-    show(asdict(blend_found), options.as_json)
-    say(f"The blend is {model / NAME}.", talk)
+    fitted_blend = fit(score_name, scores, second_scores, relevant)
+    fitted_blend.save(model / NAME)
+    print_summary(asdict(fitted_blend), options.as_json)
+    print_text(f"The blend is {model / NAME}.", error_console)
 
 
 @app.command()
@@ -452,7 +465,7 @@ def vectors(
     _, texts = rows_of(enumerate(library.passages()), (), encoder)
     file = into or SHIPPED / f"{encoder.name}.npz"
     count = with_bar("Vectors", write, file, texts.values(), encoder)
-    show({"vectors": count, "file": str(file)}, options.as_json)
+    print_summary({"vectors": count, "file": str(file)}, options.as_json)
 
 
 # --- what several of them do -------------------------------------------------------------------------------------
@@ -467,4 +480,4 @@ def _resolved(model: str, knobs: Settings, title: str = "Encoder") -> str:
 
 def _show_epochs(epochs: Sequence[Any], as_json: bool) -> None:
     history = [asdict(epoch) for epoch in epochs]
-    show(history, as_json, {"epochs": history})
+    print_summary(history, as_json, {"epochs": history})

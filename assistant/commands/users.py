@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
-from assistant.commands.common import print_table, say, talk
+from assistant.commands.common import print_table, print_text, error_console
 from assistant.commands.option_groups import Group, SettingsOptions
 from assistant.errors import SettingsError
 from assistant.store.database import connect
 from assistant.store.tokens import AccessTokens
 from assistant.store.usage import Usage
-from assistant.store.users import ME, Logins, checked_name, checked_password, hash_password, kept_name
+from assistant.store.users import DEFAULT_USER, Logins, checked_name, checked_password, hash_password, composed_name
 from assistant.upkeep.accounts import Account, Accounts
 
 app = Group(help="Logins for a page that other computers can reach, and tokens for programs.", no_args_is_help=True)
@@ -24,19 +24,19 @@ def add(name: Name, options: SettingsOptions) -> None:
     """Let a user log in, or change a password, which ends log-ins with the old one; asks for the password twice."""
     logins, name = _logins(options), checked_name(name)
     logins.add(name, _password(name))
-    say(f"{name} can log in now.", talk)
+    print_text(f"{name} can log in now.", error_console)
 
 
 @app.command("list")
 def list_(options: SettingsOptions) -> None:
     """List who may log in."""
     for name in _logins(options).names():
-        say(name)
+        print_text(name)
 
 
 @app.command()
 def remove(
-    name: Annotated[str, typer.Argument(help=f"Whose account: a user's, or '{ME}' on a page without logins.")],
+    name: Annotated[str, typer.Argument(help=f"Whose account: a user's, or '{DEFAULT_USER}' on a page without logins.")],
     yes: Annotated[bool, typer.Option("--yes", help="Don't ask.")] = False,
     *,
     options: SettingsOptions,
@@ -45,18 +45,18 @@ def remove(
 
     A page that is up logs the user out. Backups keep what they hold.
     """
-    chosen = options.load_settings()
-    accounts = Accounts(chosen, connect(chosen.database_url))
+    settings = options.load_settings()
+    accounts = Accounts(settings, connect(settings.database_url))
     account = accounts.of(name)
     if account and not yes:
         _confirm(name, account)
     note = accounts.delete(name)
-    say(f"The account of {name} is deleted with all that was its own. {note}".strip(), talk)
+    print_text(f"The account of {name} is deleted with all that was its own. {note}".strip(), error_console)
 
 
 @app.command()
 def token(
-    name: Annotated[str, typer.Argument(help=f"Whose token: a user, or '{ME}' on a page without logins.")],
+    name: Annotated[str, typer.Argument(help=f"Whose token: a user, or '{DEFAULT_USER}' on a page without logins.")],
     label: Annotated[str, typer.Option(help="What the token is for.")] = "",
     list_: Annotated[bool, typer.Option("--list", help="List the user's tokens instead.")] = False,
     revoke: Annotated[str | None, typer.Option(metavar="ID", help="Revoke this token instead.")] = None,
@@ -64,18 +64,18 @@ def token(
     options: SettingsOptions,
 ) -> None:
     """Make a token by which a user's programs ask the API, and print it: it is shown this once."""
-    name, tokens = kept_name(name), AccessTokens(connect(options.load_settings().database_url))
+    name, tokens = composed_name(name), AccessTokens(connect(options.load_settings().database_url))
     if revoke is not None:
         tokens.revoke(name, revoke)
-        say(f"The token {revoke} lets nobody in any more.", talk)
+        print_text(f"The token {revoke} lets nobody in any more.", error_console)
     elif list_:
-        rows = ((one.id, one.label, one.created[:16], one.used[:16] or "never") for one in tokens.list(name))
+        rows = ((entry.id, entry.label, entry.created[:16], entry.used[:16] or "never") for entry in tokens.list(name))
         print_table(("id", "label", "created", "last used"), rows)
     else:
         if name not in _logins(options).users():
             raise SettingsError(f"The page serves no user '{name}'; `users list` shows who there is.")
         typer.echo(tokens.make(name, label))
-        talk.print("Keep it: it can't be shown again.")
+        error_console.print("Keep it: it can't be shown again.")
 
 
 @app.command()
@@ -87,8 +87,8 @@ def usage(
     """Show how much each user of the page has used: turns, tokens and seconds; nothing of what was said."""
     heads = ("user", "turns", "tokens read", "written", "seconds", "last")
     rows = (
-        (one.user, f"{one.turns:,}", f"{one.read:,}", f"{one.written:,}", f"{one.seconds:,.0f}", one.last)
-        for one in Usage(connect(options.load_settings().database_url)).of_all(days)
+        (used.user, f"{used.turns:,}", f"{used.read:,}", f"{used.written:,}", f"{used.seconds:,.0f}", used.last)
+        for used in Usage(connect(options.load_settings().database_url)).of_all(days)
     )
     print_table(heads, rows)
 
@@ -100,13 +100,13 @@ def hash_() -> None:
 
 
 def _confirm(name: str, account: Account) -> None:
-    held = f"{account.facts} facts, {account.conversations} conversations, {account.tokens} tokens"
+    contents = f"{account.facts} facts, {account.conversations} conversations, {account.tokens} tokens"
     documents = " and all documents" if account.documents else ""
     try:
-        sure = typer.confirm(f"Delete the account of {name} with {held}{documents}, for good?", err=True)
+        is_confirmed = typer.confirm(f"Delete the account of {name} with {contents}{documents}, for good?", err=True)
     except typer.Abort:
-        sure = False
-    if not sure:
+        is_confirmed = False
+    if not is_confirmed:
         raise SettingsError("Nothing was deleted; answer y, or give --yes where nobody can be asked.")
 
 
@@ -116,5 +116,5 @@ def _password(name: str = "") -> str:
 
 
 def _logins(options: SettingsOptions) -> Logins:
-    chosen = options.load_settings()
-    return Logins(connect(chosen.database_url), chosen.web.logins)
+    settings = options.load_settings()
+    return Logins(connect(settings.database_url), settings.web.logins)

@@ -19,55 +19,57 @@ from assistant.judges.uncertainty import WORD
 from assistant.protocols import Parts
 from assistant.settings import TurnSettings, Uncertainty
 
-EXAMPLES = "examples"
+EXAMPLES_SUFFIX = "examples"
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """One of the methods that are compared; a `way` of "" means the run's own test for "unknown"."""
+    """One of the methods that are compared; an `uncertainty` of "" means the run's own test for "unknown"."""
 
     strategy: str
     loop: str
-    way: Uncertainty | str = ""
+    uncertainty: Uncertainty | str = ""
     threshold: float = 0.0
     examples: bool = False
 
     def with_settings(self, parts: Parts) -> Parts:
         """The parts with this method's settings."""
-        doubt = {"uncertainty": self.way, "unknown_threshold": self.threshold} if self.way else {}
-        shown = {"answer_examples": True} if self.examples else {}
-        return replace(parts, settings=parts.settings.changed(turn={**doubt, **shown}))
+        test_settings = (
+            {"uncertainty": self.uncertainty, "unknown_threshold": self.threshold} if self.uncertainty else {}
+        )
+        example_settings = {"answer_examples": True} if self.examples else {}
+        return replace(parts, settings=parts.settings.changed(turn={**test_settings, **example_settings}))
 
 
-def method(name: str, loop: str) -> Method:
+def parse_method(name: str, loop: str) -> Method:
     """The method of this name; `loop` is the run's.
 
     Raises:
         SettingsError: it is not written like a method, or it lacks a threshold that it needs.
     """
-    own, _, rest = name.rpartition("/")
-    rest, plus, shown = rest.partition("+")
-    strategy, at, doubt = rest.partition("@")
-    way, _, threshold = doubt.partition(":")
-    if (plus and shown != EXAMPLES) or (at and way not in get_args(Uncertainty)):
+    own_loop, _, remainder = name.rpartition("/")
+    remainder, plus, suffix = remainder.partition("+")
+    strategy, at_sign, test_text = remainder.partition("@")
+    test, _, threshold_text = test_text.partition(":")
+    if (plus and suffix != EXAMPLES_SUFFIX) or (at_sign and test not in get_args(Uncertainty)):
         raise SettingsError(
-            f"'{name}' can't be asked; write STRATEGY@WAY:THRESHOLD+{EXAMPLES}, where the ways are "
+            f"'{name}' can't be asked; write STRATEGY@WAY:THRESHOLD+{EXAMPLES_SUFFIX}, where the ways are "
             f"{', '.join(get_args(Uncertainty))}."
         )
-    return Method(strategy, own or loop, way, _threshold(name, way, threshold) if way else 0.0, bool(plus))
+    return Method(strategy, own_loop or loop, test, _threshold(name, test, threshold_text) if test else 0.0, bool(plus))
 
 
-def _threshold(name: str, way: str, said: str) -> float:
-    usual = TurnSettings()
-    known: dict[str, float] = {
+def _threshold(method_name: str, test: str, threshold_text: str) -> float:
+    defaults = TurnSettings()
+    default_thresholds: dict[str, float] = {
         WORD: 0.0,
-        usual.uncertainty: usual.unknown_threshold,
-        "addresses": usual.addresses_threshold,
+        defaults.uncertainty: defaults.unknown_threshold,
+        "addresses": defaults.addresses_threshold,
     }
     try:
-        found = float(said) if said else known[way]
+        threshold = float(threshold_text) if threshold_text else default_thresholds[test]
     except (ValueError, KeyError):
-        found = -1.0
-    if not 0 <= found <= 1:
-        raise SettingsError(f"'{name}' needs a threshold from 0 to 1 behind it, as in {way}:0.5.")
-    return found
+        threshold = -1.0
+    if not 0 <= threshold <= 1:
+        raise SettingsError(f"'{method_name}' needs a threshold from 0 to 1 behind it, as in {test}:0.5.")
+    return threshold

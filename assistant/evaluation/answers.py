@@ -29,20 +29,28 @@ from typer import Option
 
 from assistant.errors import DataError, SettingsError, UtteranceError
 from assistant.evaluation import plots, scores
-from assistant.evaluation.answer_methods import method
-from assistant.evaluation.baselines import BASELINES, THINKING, WITHOUT_PASSAGES
-from assistant.evaluation.few_shot import Demonstrator, draw
+from assistant.evaluation.answer_methods import parse_method
+from assistant.evaluation.baselines import BASELINES, REASONING_STRATEGIES, WITHOUT_PASSAGES
+from assistant.evaluation.few_shot import Demonstrator, draw_demonstrations
 from assistant.evaluation.scores import Setting
 from assistant.evaluation.searching import BM25, ITERATIONS, Finder, check_loops
-from assistant.experiment.batching import batched
-from assistant.experiment.cache import REPLIES, CachedLLM, saved_by
+from assistant.experiment.batching import with_batching
+from assistant.experiment.cache import REPLIES, CachedLLM, saved_seconds_of
 from assistant.experiment.conditions import llm_of, model_of
-from assistant.experiment.datasets import Corpus, Gold, Question, place_gold, read_corpus, read_questions, usable
+from assistant.experiment.datasets import (
+    Corpus,
+    GoldPlacement,
+    Question,
+    place_gold,
+    read_corpus,
+    read_questions,
+    usable_questions,
+)
 from assistant.experiment.measures import answer_recall, exact_match, lost_vote, token_f1
 from assistant.experiment.options import Corpus as CorpusFile
 from assistant.experiment.options import Iterations, OneLoop, Questions, Rounds, Sample
 from assistant.experiment.runs import Row, Run
-from assistant.experiment.task import Rows, Summary, Task, decided_by, unusual
+from assistant.experiment.task import Rows, Summary, Task, claim_of_fields, non_default_fields
 from assistant.flow.timing import charged, timed
 from assistant.judges.uncertainty import UNKNOWN, WORD
 from assistant.llm.meter import Meter
@@ -61,22 +69,22 @@ _READING = (
 )
 Key = tuple[str, int, str, int, int, str]
 # One answer to ask for: by a strategy, at a setting, to a question.
-Ask = tuple[str, Setting, Question]
-# `Gold`, as options take it.
-Place = StrEnum("Place", ["none", "insert", "first", "last"])
+AnswerRequest = tuple[str, Setting, Question]
+# `GoldPlacement`, as options take it.
+GoldPlacementOption = StrEnum("GoldPlacementOption", ["none", "insert", "first", "last"])
 
 
 @dataclass(frozen=True)
-class Varied:
+class SettingGrid:
     """The options whose combinations, in the order given, are a run's settings; the first of each are the main one."""
 
     k: Annotated[tuple[int, ...], Option("--k", min=1, help="Passages shown; may be repeated.", show_default="5")] = (
         5,
     )
     gold: Annotated[
-        tuple[Place, ...],
+        tuple[GoldPlacementOption, ...],
         Option("--gold", help="Where the gold passage is put; may be repeated.", show_default="none"),
-    ] = (Place("none"),)
+    ] = (GoldPlacementOption("none"),)
     samples: Annotated[
         tuple[int, ...],
         Option("--samples", min=1, help="Samples of each prompt, then a vote; may be repeated.", show_default="1"),
@@ -95,8 +103,8 @@ class Varied:
     @property
     def settings(self) -> tuple[Setting, ...]:
         """All of them."""
-        places = [cast("Gold", str(place)) for place in self.gold]
-        return tuple(Setting(*values) for values in product(self.k, places, self.samples, self.shots))
+        placements = [cast("GoldPlacement", str(placement)) for placement in self.gold]
+        return tuple(Setting(*values) for values in product(self.k, placements, self.samples, self.shots))
 
 
 @dataclass(frozen=True)
@@ -148,29 +156,41 @@ def prepare(experiment: Experiment) -> Material:
             corpus, or a corpus that knows none of the gold passages.
         SettingsError: a strategy or a loop that does not exist, or a strategy that can't be demonstrated.
     """
-    methods = [method(name, experiment.loop) for name in experiment.strategies]
-    for one in methods:
-        _strategy(one.strategy)
+    methods = [parse_method(name, experiment.loop) for name in experiment.strategies]
+    for parsed_method in methods:
+        _strategy(parsed_method.strategy)
     shots = max(setting.shots for setting in experiment.settings)
-    if shots and (thoughtful := [one.strategy for one in methods if one.strategy in THINKING]):
+    if shots and (
+        thinking_strategies := [
+            parsed_method.strategy for parsed_method in methods if parsed_method.strategy in REASONING_STRATEGIES
+        ]
+    ):
         raise SettingsError(
-            f"Demonstrations are answers without a thought, and '{thoughtful[0]}' thinks first; "
+            f"Demonstrations are answers without a thought, and '{thinking_strategies[0]}' thinks first; "
             "ask it without --shots, in a run of its own."
         )
-    check_loops([experiment.loop, *(one.loop for one in methods)])
-    everything = read_questions(experiment.questions)
-    corpus = read_corpus(experiment.corpus, {gold for question in everything for gold in question.gold})
+    check_loops([experiment.loop, *(parsed_method.loop for parsed_method in methods)])
+    all_questions = read_questions(experiment.questions)
+    corpus = read_corpus(experiment.corpus, {gold for question in all_questions for gold in question.gold})
     placed = any(setting.placement != "none" for setting in experiment.settings)
-    _check(experiment, everything, corpus, placed)
-    chosen = experiment.drawn(everything)
-    asked, left_out = usable(experiment.questions, chosen, partial(_why_not, corpus=corpus, placed=placed), "asked")
-    return Material(asked, corpus, left_out, draw(everything, chosen, shots, experiment.seed) if shots else ())
+    _check(experiment, all_questions, corpus, placed)
+    sample = experiment.draw(all_questions)
+    questions, left_out = usable_questions(
+        experiment.questions, sample, partial(_exclusion_reason, corpus=corpus, placed=placed), "asked"
+    )
+    return Material(
+        questions, corpus, left_out, draw_demonstrations(all_questions, sample, shots, experiment.seed) if shots else ()
+    )
 
 
 def claim(experiment: Experiment, model: str) -> Row:
     """All that determines the rows of an experiment, besides their keys."""
-    decided = decided_by(experiment, "corpus", "questions", "seed", "skip", "loop")
-    return {**decided, "model": model, **unusual(experiment, "rounds", "iterations", "retriever", "uncertainty")}
+    decided = claim_of_fields(experiment, "corpus", "questions", "seed", "skip", "loop")
+    return {
+        **decided,
+        "model": model,
+        **non_default_fields(experiment, "rounds", "iterations", "retriever", "uncertainty"),
+    }
 
 
 def _strategy(name: str) -> Strategy:
@@ -183,21 +203,21 @@ def _check(experiment: Experiment, questions: Sequence[Question], corpus: Corpus
         raise DataError(
             f"k is {largest_k}, but {experiment.corpus} has only {corpus.size} passages; choose a smaller k."
         )
-    named = any(question.gold for question in questions)
-    if placed and not (named and corpus.wanted):
-        why = "no passage of the corpus" if named else "no gold passages at all"
-        raise DataError(f"The questions name {why} as gold; use --gold none, or the corpus that belongs to them.")
+    names_gold = any(question.gold for question in questions)
+    if placed and not (names_gold and corpus.passages):
+        missing = "no passage of the corpus" if names_gold else "no gold passages at all"
+        raise DataError(f"The questions name {missing} as gold; use --gold none, or the corpus that belongs to them.")
 
 
-def _why_not(question: Question, corpus: Corpus, placed: bool) -> str:
+def _exclusion_reason(question: Question, corpus: Corpus, placed: bool) -> str:
     if not question.answers and not question.unanswerable:
         return "questions without accepted answers"
-    if placed and question.gold and corpus.wanted.keys().isdisjoint(question.gold):
+    if placed and question.gold and corpus.passages.keys().isdisjoint(question.gold):
         return "questions with gold passages that the corpus lacks"
     return ""
 
 
-class Passages:
+class PassageProvider:
     """Finds the passages that each question is asked with."""
 
     def __init__(self, experiment: Experiment, corpus: Corpus, parts: Parts, stop: Event | None = None) -> None:
@@ -205,21 +225,23 @@ class Passages:
         loops = {"loops": experiment.rounds, "iterations": experiment.iterations}
         self._finder = Finder(parts.settings, parts.retriever, lambda: parts, stop=stop, **loops)
 
-    def of(self, setting: Setting, question: Question, loop: str | None = None) -> tuple[Passage, ...]:
+    def passages(self, setting: Setting, question: Question, loop: str | None = None) -> tuple[Passage, ...]:
         """The top k with the gold passage placed as the setting says; the same at every call."""
         if not setting.k:
             return ()
-        found = self._finder.find(loop or self._experiment.loop, question.text, setting.k, setting.k)
-        gold = [self._corpus.wanted[one] for one in question.gold if one in self._corpus.wanted]
-        return place_gold(found, gold, setting.placement, f"{self._experiment.seed} {question.id}")
+        passages = self._finder.find(loop or self._experiment.loop, question.text, setting.k, setting.k)
+        gold = [
+            self._corpus.passages[passage_id] for passage_id in question.gold if passage_id in self._corpus.passages
+        ]
+        return place_gold(passages, gold, setting.placement, f"{self._experiment.seed} {question.id}")
 
     def turn(self, setting: Setting, question: Question, loop: str) -> Turn:
         """The turn as the loop leaves it, with its cost, and with these passages."""
         turn = self._finder.turn(loop, question.text, setting.k)
-        return replace(turn, passages=self.of(setting, question, loop))
+        return replace(turn, passages=self.passages(setting, question, loop))
 
 
-class Answers(Task[Ask, Parts]):
+class Answers(Task[AnswerRequest, Parts]):
     """Asks every question of `material` by every strategy at every setting.
 
     With `filter_known`, questions that the model answers from its own knowledge are removed from `material` first.
@@ -230,9 +252,9 @@ class Answers(Task[Ask, Parts]):
     def __init__(self, experiment: Experiment, material: Material, model: str) -> None:
         self._experiment, self._model = experiment, model
         self._stop = Event()
-        self._ask(material)
+        self._set_material(material)
 
-    def _ask(self, material: Material) -> None:
+    def _set_material(self, material: Material) -> None:
         self.material = material
         self.items = _keyed(
             (strategy, setting, question)
@@ -256,50 +278,56 @@ class Answers(Task[Ask, Parts]):
 
     def fill(self, run: Run[Key], parts: Parts, progress: Progress, jobs: int = 1, stop: Event | None = None) -> None:
         """Make the missing rows, `jobs` at a time: the run is done sooner, but each row takes more `seconds`."""
-        parts = batched(parts, jobs)
+        parts = with_batching(parts, jobs)
         # a shared file may be used by runs with other settings of a turn; one in the run's folder belongs to that run
         shared = self._experiment.replies
         model = (llm_of if shared else model_of)(parts.settings)
         parts = replace(parts, llm=CachedLLM(parts.llm, shared or run.folder / REPLIES, model))
-        self._passages = Passages(self._experiment, self.material.corpus, parts, self._stop)
+        self._passage_provider = PassageProvider(self._experiment, self.material.corpus, parts, self._stop)
         if self._experiment.filter_known:
             self._leave_known_out(run, parts, progress)
         super().fill(run, parts, progress, jobs, stop or self._stop)
 
     def _leave_known_out(self, run: Run[Key], parts: Parts, progress: Progress) -> None:
-        asks = _keyed((CLOSED_BOOK, Setting(0), question) for question in self.material.questions)
-        run.fill([(key, partial(self.row, ask, parts)) for key, ask in asks.items()], len(asks), progress)
-        asked = zip(self.material.questions, (run.rows[key] for key in asks), strict=True)
-        remaining = [question for question, row in asked if not row["em"] or row["unanswerable"]]
+        requests = _keyed((CLOSED_BOOK, Setting(0), question) for question in self.material.questions)
+        run.fill(
+            [(key, partial(self.row, request, parts)) for key, request in requests.items()], len(requests), progress
+        )
+        question_rows = zip(self.material.questions, (run.rows[key] for key in requests), strict=True)
+        remaining = [question for question, row in question_rows if not row["em"] or row["unanswerable"]]
         if not remaining:
             raise DataError("The model answers every question without a passage; leave --filter-known out.")
-        left_out = {"questions that the model answers without passages": len(asks) - len(remaining)}
-        self._ask(replace(self.material, questions=tuple(remaining), left_out={**self.material.left_out, **left_out}))
+        left_out = {"questions that the model answers without passages": len(requests) - len(remaining)}
+        self._set_material(
+            replace(self.material, questions=tuple(remaining), left_out={**self.material.left_out, **left_out})
+        )
 
-    def row(self, item: Ask, parts: Parts) -> Row:
+    def row(self, item: AnswerRequest, parts: Parts) -> Row:
         """See `Task`."""
         turn, error = self._answered(item, parts)
         strategy, setting, question = item
         return {"strategy": strategy, **asdict(setting), **row_of(question, turn), "error": error}
 
-    def _answered(self, item: Ask, parts: Parts) -> tuple[Turn, str]:
-        named, setting, question = item
-        chosen = method(named, self._experiment.loop)
-        loop, strategy = chosen.loop, chosen.strategy
+    def _answered(self, item: AnswerRequest, parts: Parts) -> tuple[Turn, str]:
+        method_name, setting, question = item
+        parsed_method = parse_method(method_name, self._experiment.loop)
+        loop, strategy = parsed_method.loop, parsed_method.strategy
         turn = Turn(question.text, question=question.text)
-        cached, shown = parts.llm, self.material.demonstrations[: setting.shots]
-        parts = replace(chosen.with_settings(parts), llm=Meter(RepetitionCutter(Demonstrator(parts.llm, shown))))
-        answering = _strategy(strategy)
+        cached_llm, demonstrations = parts.llm, self.material.demonstrations[: setting.shots]
+        parts = replace(
+            parsed_method.with_settings(parts), llm=Meter(RepetitionCutter(Demonstrator(parts.llm, demonstrations)))
+        )
+        answering_strategy = _strategy(strategy)
         if setting.samples > 1:
-            answering = sampled(answering, setting.samples, self._experiment.seed)
-        step = in_full(answering)
+            answering_strategy = sampled(answering_strategy, setting.samples, self._experiment.seed)
+        step = in_full(answering_strategy)
         try:
             if strategy not in WITHOUT_PASSAGES:
-                turn = self._passages.turn(setting, question, loop)
+                turn = self._passage_provider.turn(setting, question, loop)
             turn = replace(turn, choices=Choices(strategy, loop, setting.k, form="factoid"))
-            saved = saved_by(cached)
+            seconds_before = saved_seconds_of(cached_llm)
             *_, turn = timed("answer", step, turn, parts, self._stop)
-            return charged(turn, "answer", saved_by(cached) - saved), ""
+            return charged(turn, "answer", saved_seconds_of(cached_llm) - seconds_before), ""
         except UtteranceError as error:
             # a question that is too long for the model counts as wrong, and must not end the run each time
             return replace(turn, answer=None, pool=()), str(error)
@@ -328,21 +356,24 @@ class Answers(Task[Ask, Parts]):
         """The scores of the rows; see `assistant.evaluation.scores`."""
         return scores.of_rows(self.claim(), [rows[key] for key in self.items])
 
-    def shown(self, summary: Summary) -> Summary:
+    def printed_part(self, summary: Summary) -> Summary:
         """The strategies at the first setting."""
         return {name: summary[name] for name in ("strategies", "differences")}
 
     def details(self, summary: Summary, run: Run[Any]) -> str:
         """The plots and notes on how to read them; writes scores.csv as well."""
         run.write("scores.csv", scores.as_csv(self.scores(run.rows)))
-        weak = "The gold passages are weak (found by the answer's string), so this is no benchmark score."
-        drawn = [f"![{one.stem.replace('_', ' ')}]({one.name})" for one in plots.answers(summary, run.folder)]
-        return "\n\n".join([_READING, *([weak] if summary["weak_gold"] else []), *drawn])
+        weak_note = "The gold passages are weak (found by the answer's string), so this is no benchmark score."
+        plot_links = [f"![{plot.stem.replace('_', ' ')}]({plot.name})" for plot in plots.answers(summary, run.folder)]
+        return "\n\n".join([_READING, *([weak_note] if summary["weak_gold"] else []), *plot_links])
 
 
-def _keyed(asks: Iterable[Ask]) -> dict[Key, Ask]:
-    """The asks by the keys of their rows."""
-    return {(name, at.k, at.placement, at.samples, at.shots, one.id): (name, at, one) for name, at, one in asks}
+def _keyed(requests: Iterable[AnswerRequest]) -> dict[Key, AnswerRequest]:
+    """The requests by the keys of their rows."""
+    return {
+        (name, setting.k, setting.placement, setting.samples, setting.shots, question.id): (name, setting, question)
+        for name, setting, question in requests
+    }
 
 
 def row_of(question: Question, turn: Turn) -> Row:
@@ -366,7 +397,7 @@ def row_of(question: Question, turn: Turn) -> Row:
         "unknown": unknown,
         "nm": lost_vote(answer, [candidate.text for candidate in turn.pool], question.answers),
         "unanswerable": question.unanswerable,
-        "iterations": [_iteration(one, question) for one in turn.iterations],
+        "iterations": [_iteration(iteration, question) for iteration in turn.iterations],
         "prompt_tokens": turn.tokens.prompt,
         "completion_tokens": turn.tokens.completion,
         "seconds": round(turn.seconds, 3),

@@ -49,7 +49,7 @@ BASELINES: Mapping[str, Step] = {
 WITHOUT_PASSAGES = ("closed_book", "chain_of_thought")
 
 # Strategies and baselines that reason before they answer.
-THINKING = ("chain_of_thought", "pruning", "summary")
+REASONING_STRATEGIES = ("chain_of_thought", "pruning", "summary")
 
 
 def _from_model(turn: Turn) -> Turn:

@@ -22,17 +22,17 @@ from pandas import DataFrame
 from assistant.errors import DataError
 from assistant.experiment.conditions import model_of
 from assistant.experiment.datasets import Question
-from assistant.experiment.measures import answer_recall, counted, paired_difference
+from assistant.experiment.measures import answer_recall, paired_difference, share_passed
 from assistant.experiment.runs import Row
-from assistant.experiment.task import Rows, Summary, Task, decided_by
-from assistant.ikat.play import finished, searching
+from assistant.experiment.task import Rows, Summary, Task, claim_of_fields
+from assistant.ikat.play import finish_turn, without_small_talk
 from assistant.protocols import Parts
 from assistant.settings import Settings
-from assistant.text.markers import read
+from assistant.text.markers import extract_markers
 from assistant.types import Choices, Turn
 
 # The settings that decide a reply; the others say where things lie and how the page looks.
-_DECIDING = {"turn", "relevance", "retrieve", "facts"}
+_DECIDING_SETTINGS = {"turn", "relevance", "retrieve", "facts"}
 
 
 # Shares by name: the rows that it is of, and those among them that count, as pandas' expressions.
@@ -53,7 +53,7 @@ MEASURES = {
 
 @dataclass(frozen=True)
 class Chat(Task[Question, Parts]):
-    """Whole turns on `items`, which are of the file `questions`; `beside` are the rows of another run."""
+    """Whole turns on `items`, which are of the file `questions`; `other_rows` are the rows of another run."""
 
     corpus: Path
     questions: Path
@@ -61,12 +61,15 @@ class Chat(Task[Question, Parts]):
     choices: Choices
     settings: Settings
     seed: int = 0
-    beside: Rows | None = None
+    other_rows: Rows | None = None
 
     def claim(self) -> Row:
         """See `Task`."""
-        settings = self.settings.model_dump(mode="json", include=_DECIDING)
-        decided = {**decided_by(self, "questions"), **decided_by(self.choices, "loop", "strategy", "k", "retriever")}
+        settings = self.settings.model_dump(mode="json", include=_DECIDING_SETTINGS)
+        decided = {
+            **claim_of_fields(self, "questions"),
+            **claim_of_fields(self.choices, "loop", "strategy", "k", "retriever"),
+        }
         return {**decided, "corpus": self.corpus.name, "model": model_of(self.settings), "settings": settings}
 
     def row(self, item: Question, parts: Parts) -> Row:
@@ -76,7 +79,7 @@ class Chat(Task[Question, Parts]):
             DataError: the question could not be answered; the next run goes on with it.
         """
         turn = Turn(item.text, choices=self.choices, id=item.id)
-        return row_of(item, finished(turn, searching(parts), f"Question {item.id}"))
+        return row_of(item, finish_turn(turn, without_small_talk(parts), f"Question {item.id}"))
 
     def summarise(self, rows: Rows) -> Summary:
         """Each measure as a share with its 95 % interval (Wilson's), the seconds and the tokens.
@@ -87,22 +90,27 @@ class Chat(Task[Question, Parts]):
         Raises:
             DataError: the other run lacks a question.
         """
-        if self.beside is not None and (lacking := [one for one in self.items if one not in self.beside]):
-            raise DataError(f"The other run has no question '{lacking[0]}'; compare runs on the same sample.")
-        mine, theirs = (DataFrame([of[one] for one in self.items]) for of in (rows, self.beside or rows))
+        if self.other_rows is not None and (
+            missing_ids := [question_id for question_id in self.items if question_id not in self.other_rows]
+        ):
+            raise DataError(f"The other run has no question '{missing_ids[0]}'; compare runs on the same sample.")
+        mine, theirs = (
+            DataFrame([run_rows[question_id] for question_id in self.items])
+            for run_rows in (rows, self.other_rows or rows)
+        )
         shares = {
-            name: self._share(mine.query(of), theirs.query(of), counts)
-            for name, (of, counts) in MEASURES.items()
-            if len(mine.query(of))
+            name: self._share(mine.query(condition), theirs.query(condition), criterion)
+            for name, (condition, criterion) in MEASURES.items()
+            if len(mine.query(condition))
         }
         costs = {name: median(mine[name].tolist()) for name in ("seconds", "prompt_tokens", "completion_tokens")}
         return {"questions": len(mine), "measures": shares, **costs}
 
-    def _share(self, mine: DataFrame, theirs: DataFrame, counts: str) -> Summary:
-        share: Summary = counted(mine.eval(counts).tolist())
-        both = mine.index.intersection(theirs.index)
-        if self.beside is not None and len(both):
-            ours, theirs_counted = (side.loc[both].eval(counts).astype(float) for side in (mine, theirs))
+    def _share(self, mine: DataFrame, theirs: DataFrame, criterion: str) -> Summary:
+        share: Summary = share_passed(mine.eval(criterion).tolist())
+        common_index = mine.index.intersection(theirs.index)
+        if self.other_rows is not None and len(common_index):
+            ours, theirs_counted = (table.loc[common_index].eval(criterion).astype(float) for table in (mine, theirs))
             share["difference"] = paired_difference(list(ours), list(theirs_counted), self.seed)
         return share
 
@@ -110,7 +118,7 @@ class Chat(Task[Question, Parts]):
 def row_of(question: Question, turn: Turn) -> Row:
     """What is counted of one turn at its end."""
     reply = turn.answer.text if turn.answer else ""
-    own = turn.answer is not None and turn.answer.origin == "model" and not turn.answer.unknown
+    from_model = turn.answer is not None and turn.answer.origin == "model" and not turn.answer.unknown
     return {
         "id": question.id,
         "question": question.text,
@@ -119,13 +127,13 @@ def row_of(question: Question, turn: Turn) -> Row:
         "unanswerable": question.unanswerable,
         "gold_found": any(passage.id in question.gold for passage in turn.passages),
         "confidence": turn.confidence.value if turn.confidence else None,
-        "held": bool(answer_recall(read(reply, most=len(turn.passages)).text, question.answers)),
+        "held": bool(answer_recall(extract_markers(reply, max_number=len(turn.passages)).text, question.answers)),
         "cited": bool(turn.citations),
         "right_source": any(citation.passage_id in question.gold for citation in turn.citations),
-        "own": own,
+        "own": from_model,
         "citations": [
-            {"n": one.n, "passage_id": one.passage_id, "sentence": one.sentence, "quote": one.quote}
-            for one in turn.citations
+            {"n": citation.n, "passage_id": citation.passage_id, "sentence": citation.sentence, "quote": citation.quote}
+            for citation in turn.citations
         ],
         "looked_again": "addresses" in turn.timings,
         "set_aside": turn.has_event("set_aside"),

@@ -12,17 +12,21 @@ from assistant.protocols import LLM
 from assistant.types import Message, Messages
 
 
-def draw(questions: Sequence[Question], asked: Sequence[Question], n: int, seed: int) -> tuple[Question, ...]:
-    """`n` questions as demonstrations, none of which is `asked`; they stay the same if more questions are asked later.
+def draw_demonstrations(
+    questions: Sequence[Question], asked_questions: Sequence[Question], n: int, seed: int
+) -> tuple[Question, ...]:
+    """`n` questions as demonstrations, none of them in `asked_questions`.
+
+    They stay the same if more questions are asked later.
 
     Raises:
         DataError: fewer are left over.
     """
     # an experiment takes its sample from the front of the same order
-    able = [question for question in sample(questions, None, seed) if question.answers][::-1][:n]
-    if len(able) < n or {question.id for question in able} & {question.id for question in asked}:
+    shots = [question for question in sample(questions, None, seed) if question.answers][::-1][:n]
+    if len(shots) < n or {question.id for question in shots} & {question.id for question in asked_questions}:
         raise DataError(f"No {n} questions are left over to demonstrate answers with; lower --limit or --shots.")
-    return tuple(able)
+    return tuple(shots)
 
 
 class Demonstrator(Wrapper):
@@ -33,14 +37,14 @@ class Demonstrator(Wrapper):
 
     def __init__(self, llm: LLM, demonstrations: Sequence[Question]) -> None:
         super().__init__(llm)
-        self._shown = tuple(message for one in demonstrations for message in _exchange(one))
+        self._demonstration_messages = tuple(message for question in demonstrations for message in _exchange(question))
 
-    def asked(self, messages: Messages) -> Messages:
+    def outgoing(self, messages: Messages) -> Messages:
         """The messages with the demonstrations."""
-        system, *rest = messages
-        return (system, *self._shown, *rest)
+        system, *other_messages = messages
+        return (system, *self._demonstration_messages, *other_messages)
 
 
 def _exchange(question: Question) -> Messages:
-    asked = render("factoid/closed_book", question=question.text)[-1]
-    return asked, Message("assistant", question.answers[0])
+    prompt = render("factoid/closed_book", question=question.text)[-1]
+    return prompt, Message("assistant", question.answers[0])

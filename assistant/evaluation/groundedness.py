@@ -26,9 +26,9 @@ from assistant.errors import DataError
 from assistant.experiment.datasets import Question, Record, sample
 from assistant.experiment.measures import mean, ratio
 from assistant.experiment.runs import Row, Run, jsonl
-from assistant.experiment.task import Rows, Summary, Task, decided_by
+from assistant.experiment.task import Rows, Summary, Task, claim_of_fields
 from assistant.grounding.claims import is_claim
-from assistant.ikat.play import finished, searching
+from assistant.ikat.play import finish_turn, without_small_talk
 from assistant.judges.support.llm import ByLLM
 from assistant.protocols import Parts, SupportJudge
 from assistant.types import Choices, Claim, Passage, Turn
@@ -62,7 +62,7 @@ class Label(Record):
 class Groundedness(Task[Question, Parts]):
     """The `items`, of the file `questions`, asked of what is `searched`; `digest` says how passages are cut down.
 
-    `labels` are a person's, to be agreed with; `read` sentences are written for a person to label.
+    `labels` are a person's, to be agreed with; `label_sample_size` sentences are written for a person to label.
     """
 
     questions: Path
@@ -73,13 +73,13 @@ class Groundedness(Task[Question, Parts]):
     model: str
     seed: int = 0
     labels: Sequence[Label] = ()
-    read: int = 0
+    label_sample_size: int = 0
 
     def claim(self) -> Row:
         """See `Task`."""
-        decided = decided_by(self, "questions", "model", "digest", "threshold")
-        chosen = decided_by(self.choices, "loop", "loops", "strategy", "k", "retriever")
-        return {**decided, **chosen, "searched": self.choices.library}
+        decided = claim_of_fields(self, "questions", "model", "digest", "threshold")
+        choice_fields = claim_of_fields(self.choices, "loop", "loops", "strategy", "k", "retriever")
+        return {**decided, **choice_fields, "searched": self.choices.library}
 
     def row(self, item: Question, parts: Parts) -> Row:
         """See `Task`.
@@ -88,7 +88,7 @@ class Groundedness(Task[Question, Parts]):
             DataError: the question could not be answered; the next run goes on with it.
         """
         turn = Turn(item.text, choices=self.choices, id=item.id)
-        turn = finished(turn, searching(parts), f"Question {item.id}")
+        turn = finish_turn(turn, without_small_talk(parts), f"Question {item.id}")
         return {
             "id": item.id,
             "question": item.text,
@@ -96,8 +96,8 @@ class Groundedness(Task[Question, Parts]):
             "unknown": turn.answer is None or turn.answer.unknown or turn.answer.origin == "model",
             "seconds": round(turn.seconds, 3),
             "claims": _checked(turn, parts, self.threshold),
-            "passages": {one.id: {"title": one.full_title, "text": one.text} for one in turn.passages},
-            "digests": {one.passage_id: one.text for one in turn.digests},
+            "passages": {passage.id: {"title": passage.full_title, "text": passage.text} for passage in turn.passages},
+            "digests": {digest.passage_id: digest.text for digest in turn.digests},
         }
 
     def summarise(self, rows: Rows) -> Summary:
@@ -109,33 +109,33 @@ class Groundedness(Task[Question, Parts]):
         citation recall: supported sentences that cite a passage.
         meta talk: summaries of passages that talk about the passage; only where passages are summarised.
         """
-        mine = [rows[one] for one in self.items]
-        counts = DataFrame([_counts(row, self.threshold) for row in mine if not row["unknown"]])
+        item_rows = [rows[question_id] for question_id in self.items]
+        counts = DataFrame([_counts(row, self.threshold) for row in item_rows if not row["unknown"]])
         if counts.empty:
             raise DataError(
                 "None of the questions was answered, so there is nothing to measure; ask what the library holds."
             )
         measures = {
-            "answered": mean([float(not row["unknown"]) for row in mine], self.seed),
-            **{name: ratio(counts[part], counts[whole], self.seed) for name, part, whole in _SHARES},
+            "answered": mean([float(not row["unknown"]) for row in item_rows], self.seed),
+            **{name: ratio(counts[part], counts[total], self.seed) for name, part, total in _SHARES},
         }
         if self.digest not in {"relevant", "extractive"}:
-            digests = [[is_meta_talk(text) for text in row["digests"].values()] for row in mine]
+            digests = [[is_meta_talk(text) for text in row["digests"].values()] for row in item_rows]
             measures["meta talk"] = ratio(map(sum, digests), map(len, digests), self.seed)
         return {
-            "questions": len(mine),
+            "questions": len(item_rows),
             **{name: int(counts[name].sum()) for name in ("claims", "citations")},
             "threshold": self.threshold,
             "measures": measures,
-            "seconds": sum(row["seconds"] for row in mine) / len(mine),
+            "seconds": sum(row["seconds"] for row in item_rows) / len(item_rows),
             **({"agreement": agreement(self.labels, rows, self.threshold)} if self.labels else {}),
         }
 
     def details(self, summary: Summary, run: Run[str]) -> str:  # noqa: ARG002 - the signature is Task's
         """Writes reading.jsonl, where it is wanted."""
-        if self.read:
-            sentences = to_read(run.rows[one] for one in self.items)
-            run.write("reading.jsonl", jsonl(sample(sentences, self.read, self.seed)))
+        if self.label_sample_size:
+            sentences = sentences_to_label(run.rows[question_id] for question_id in self.items)
+            run.write("reading.jsonl", jsonl(sample(sentences, self.label_sample_size, self.seed)))
         return ""
 
 
@@ -144,15 +144,15 @@ def is_meta_talk(text: str) -> bool:
     return _META.search(text) is not None
 
 
-def to_read(rows: Iterable[Row]) -> list[Row]:
-    """All sentences with the passages that they were shown, for a person; what the check said is not told."""
+def sentences_to_label(rows: Iterable[Row]) -> list[Row]:
+    """All sentences with the passages that they were shown, for a person to label; without the check's verdicts."""
     return [
         {
             "id": claim["id"],
             "question": row["question"],
             "sentence": claim["text"],
             "cited": claim["cited"],
-            "passages": [{"id": one, **passage} for one, passage in row["passages"].items()],
+            "passages": [{"id": passage_id, **passage} for passage_id, passage in row["passages"].items()],
             "supporting": None,
         }
         for row in rows
@@ -166,7 +166,7 @@ def agreement(labels: Sequence[Label], rows: Rows, threshold: float) -> Summary:
     Raises:
         DataError: a label is of a sentence that the run does not have.
     """
-    claims = {one["id"]: one for row in rows.values() for one in _claims(row)}
+    claims = {claim["id"]: claim for row in rows.values() for claim in _claims(row)}
     sentences, citations = list[tuple[bool, bool]](), list[tuple[bool, bool]]()
     for label in labels:
         claim = claims.get(label.id)
@@ -175,21 +175,23 @@ def agreement(labels: Sequence[Label], rows: Rows, threshold: float) -> Summary:
                 f"The label '{label.id}' is of a sentence that this run does not have; label this run's own."
             )
         sentences.append((_is_supported(claim, threshold), bool(label.supporting)))
-        citations += [(claim["asked"][one] >= threshold, one in label.supporting) for one in claim["cited"]]
+        citations += [
+            (claim["asked"][passage_id] >= threshold, passage_id in label.supporting) for passage_id in claim["cited"]
+        ]
     return {"sentences": _compared(sentences), "citations": _compared(citations)}
 
 
 def _compared(pairs: Sequence[tuple[bool, bool]]) -> Summary:
-    """How often the check (first) says what a person (second) read."""
-    counts, (checked, read) = Counter(pairs), zip(*pairs, strict=True) if pairs else ((), ())
+    """How often the check's verdict (first of each pair) is the person's label (second)."""
+    counts, (judged, labelled) = Counter(pairs), zip(*pairs, strict=True) if pairs else ((), ())
     return {
         "read": len(pairs),
-        "supported by reading": sum(read),
-        "supported by the check": sum(checked),
+        "supported by reading": sum(labelled),
+        "supported by the check": sum(judged),
         "agree": counts[True, True] + counts[False, False],
         "supported by the check alone": counts[True, False],
         "supported by reading alone": counts[False, True],
-        "kappa": float(cohen_kappa_score(checked, read)) if len({*checked, *read}) > 1 else None,
+        "kappa": float(cohen_kappa_score(judged, labelled)) if len({*judged, *labelled}) > 1 else None,
     }
 
 
@@ -198,24 +200,26 @@ def _checked(turn: Turn, parts: Parts, threshold: float) -> list[Row]:
 
     Each is asked about the passages that it cites, then about the others until one supports it.
     """
-    numbers = {citation.n: citation.passage_id for citation in turn.citations}
+    ids_by_number = {citation.n: citation.passage_id for citation in turn.citations}
     claims = [
-        {"text": one.text, "cited": [numbers[n] for n in one.citations], "asked": {}}
-        for one in turn.sentences
-        if is_claim(one.text)
+        {"text": sentence.text, "cited": [ids_by_number[n] for n in sentence.citations], "asked": {}}
+        for sentence in turn.sentences
+        if is_claim(sentence.text)
     ]
     judge = ByLLM(parts.llm, threshold)
     for passage in turn.passages:
-        _ask([one for one in claims if passage.id in one["cited"]], passage, turn, judge)
+        _ask([claim for claim in claims if passage.id in claim["cited"]], passage, turn, judge)
     for passage in turn.passages:
-        still = [one for one in claims if passage.id not in one["asked"] and not _is_supported(one, threshold)]
-        _ask(still, passage, turn, judge)
+        unsupported_claims = [
+            claim for claim in claims if passage.id not in claim["asked"] and not _is_supported(claim, threshold)
+        ]
+        _ask(unsupported_claims, passage, turn, judge)
     return claims
 
 
 def _ask(claims: Sequence[Row], passage: Passage, turn: Turn, judge: SupportJudge) -> None:
-    judged = [Claim(one["text"], (passage,), turn.question, " ".join(turn.used_facts)) for one in claims]
-    for claim, verdict in zip(claims, judge.judge(judged, Event()), strict=True):
+    judge_claims = [Claim(claim["text"], (passage,), turn.question, " ".join(turn.used_facts)) for claim in claims]
+    for claim, verdict in zip(claims, judge.judge(judge_claims, Event()), strict=True):
         claim["asked"][passage.id] = round(verdict.probability, 4)
 
 
@@ -225,14 +229,14 @@ def _is_supported(claim: Mapping[str, Any], threshold: float) -> bool:
 
 def _counts(row: Row, threshold: float) -> dict[str, int]:
     claims = row["claims"]
-    supported = [one for one in claims if _is_supported(one, threshold)]
-    cited = [one["asked"][passage] for one in claims for passage in one["cited"]]
+    supported_claims = [claim for claim in claims if _is_supported(claim, threshold)]
+    citation_supports = [claim["asked"][passage_id] for claim in claims for passage_id in claim["cited"]]
     return {
         "claims": len(claims),
-        "supported": len(supported),
-        "supported and cited": sum(bool(one["cited"]) for one in supported),
-        "citations": len(cited),
-        "right": sum(support >= threshold for support in cited),
+        "supported": len(supported_claims),
+        "supported and cited": sum(bool(claim["cited"]) for claim in supported_claims),
+        "citations": len(citation_supports),
+        "right": sum(support >= threshold for support in citation_supports),
     }
 
 

@@ -1,4 +1,4 @@
-"""Measures what the model says by itself where the library has no answer: how much of it is told, and right.
+"""Measures the model's own answers where the library has none: how many are given as the reply, and are right.
 
 One row: {"id", "question", "reply", "gold", "held": true, "guess": false}; `held` is whether the gold answer is in it.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Event
 
 from assistant.experiment.datasets import Question
-from assistant.experiment.measures import answer_recall, counted
+from assistant.experiment.measures import answer_recall, share_passed
 from assistant.experiment.runs import Row
 from assistant.experiment.task import Rows, Summary, Task
 from assistant.protocols import Parts
@@ -24,7 +24,7 @@ class Guesses(Task[Question, Parts]):
     """The model's own answers to `items`, of the file `questions`; `threshold` is the setting `turn.guess_below`."""
 
     title = "Guesses"
-    decides = ("questions", "model", "threshold")
+    claim_fields = ("questions", "model", "threshold")
     questions: Path
     items: Mapping[str, Question]
     model: str
@@ -44,12 +44,14 @@ class Guesses(Task[Question, Parts]):
         }
 
     def summarise(self, rows: Rows) -> Summary:
-        """The share that is told as a reply, and of replies and of guesses those that hold the gold answer."""
-        of_all = [rows[one] for one in self.items]
-        told, guessed = ([row["held"] for row in of_all if row["guess"] == guess] for guess in (False, True))
-        shares = {"told": counted([not row["guess"] for row in of_all])}
-        named = {"gold answer in what is told": told, "gold answer in a guess": guessed}
+        """The share that is given as the reply, and of replies and of guesses those that hold the gold answer."""
+        item_rows = [rows[question_id] for question_id in self.items]
+        reply_hits, guess_hits = (
+            [row["held"] for row in item_rows if row["guess"] == guess] for guess in (False, True)
+        )
+        shares = {"told": share_passed([not row["guess"] for row in item_rows])}
+        hits_by_name = {"gold answer in what is told": reply_hits, "gold answer in a guess": guess_hits}
         return {
-            "questions": len(of_all),
-            "measures": shares | {name: counted(one) for name, one in named.items() if one},
+            "questions": len(item_rows),
+            "measures": shares | {name: share_passed(hits) for name, hits in hits_by_name.items() if hits},
         }

@@ -23,16 +23,16 @@ from assistant.errors import DataError
 from assistant.evaluation.ranking import Qrels, scores
 from assistant.evaluation.rewriting import rouge1
 from assistant.experiment.datasets import read_models
-from assistant.experiment.measures import counted, means, ratio
+from assistant.experiment.measures import means, ratio, share_passed
 from assistant.experiment.runs import Row
 from assistant.experiment.task import Summary
-from assistant.ikat.runs import words
+from assistant.ikat.runs import word_count
 from assistant.ikat.topics import Topics
 from assistant.protocols import SupportJudge
 from assistant.types import Claim, Passage
 
-FACTS_RANKED, FACTS_USED = (nDCG @ 3,), (SetP, SetR, SetF)
-PASSAGES = (nDCG @ 3, nDCG @ 5, R @ 10, R @ 100, RR)
+FACT_RANKING_MEASURES, FACT_SET_MEASURES = (nDCG @ 3,), (SetP, SetR, SetF)
+PASSAGE_MEASURES = (nDCG @ 3, nDCG @ 5, R @ 10, R @ 100, RR)
 
 
 class Nugget(BaseModel):
@@ -60,81 +60,87 @@ def read_nuggets(path: Path) -> dict[str, list[str]]:
         DataError: a line is none.
     """
     by_turn: dict[str, list[str]] = {}
-    for one in read_models(path, Nugget, "no nugget"):
-        by_turn.setdefault(one.turn, []).append(one.text)
+    for nugget in read_models(path, Nugget, "no nugget"):
+        by_turn.setdefault(nugget.turn, []).append(nugget.text)
     return by_turn
 
 
-def of_turns(qrels: Qrels) -> dict[str, Mapping[str, int]]:
+def qrels_by_turn(qrels: Qrels) -> dict[str, Mapping[str, int]]:
     """Judgements by turn, also where their file names the collection before it ("2023_test/9-1_3")."""
     return {turn.rpartition("/")[2]: judged for turn, judged in qrels.items()}
 
 
 def measure(
-    topics: Topics, played: Mapping[str, Row], labels: Labels, judge: SupportJudge, seed: int
+    topics: Topics, played_rows: Mapping[str, Row], labels: Labels, judge: SupportJudge, seed: int
 ) -> tuple[Summary, list[Row]]:
     """The measures with their 95 % intervals over the turns that were played and have labels, and a row a turn.
 
     Raises:
         DataError: the run has none of these topics' turns.
     """
-    turns = [turn for turn in topics.turns if turn in played]
+    turns = [turn for turn in topics.turns if turn in played_rows]
     if not turns:
         raise DataError(f"The run has no turn of {topics.file}; give the topics that it was played with.")
-    rows = {turn: _row(topics.turns[turn][1].response, played[turn]) for turn in turns}
-    facts = {turn: played[turn]["facts"] for turn in turns if labels.facts.get(turn)}
-    ranked = {turn: [one["id"] for one in of_turn] for turn, of_turn in facts.items()}
-    used = {turn: [one["id"] for one in of_turn if one["used"]] for turn, of_turn in facts.items()}
-    passages = {turn: played[turn]["ranking"] for turn in turns if labels.passages.get(turn)}
+    rows = {turn: _row(topics.turns[turn][1].response, played_rows[turn]) for turn in turns}
+    facts = {turn: played_rows[turn]["facts"] for turn in turns if labels.facts.get(turn)}
+    ranked_ids = {turn: [fact["id"] for fact in turn_facts] for turn, turn_facts in facts.items()}
+    used_ids = {turn: [fact["id"] for fact in turn_facts if fact["used"]] for turn, turn_facts in facts.items()}
+    passages = {turn: played_rows[turn]["ranking"] for turn in turns if labels.passages.get(turn)}
     measured_by_kind = {
-        "facts": scores(ranked, labels.facts, FACTS_RANKED).join(scores(used, labels.facts, FACTS_USED)),
-        "passages": scores(passages, labels.passages, PASSAGES),
+        "facts": scores(ranked_ids, labels.facts, FACT_RANKING_MEASURES).join(
+            scores(used_ids, labels.facts, FACT_SET_MEASURES)
+        ),
+        "passages": scores(passages, labels.passages, PASSAGE_MEASURES),
     }
     for kind, measured in measured_by_kind.items():
         for turn, values in measured.add_prefix(f"{kind}, ").to_dict("index").items():
             rows[turn] |= values
-    held = {turn: _held(played[turn], labels.nuggets[turn], judge) for turn in turns if labels.nuggets.get(turn)}
-    for turn, of_turn in held.items():
-        rows[turn] |= {"nuggets": len(of_turn), "nuggets held": sum(of_turn)}
-    listed = list(rows.values())
-    whole = [topic for topic in topics.topics if all(turn.id in played for turn in topic.turns)]
+    nugget_verdicts = {
+        turn: _nugget_verdicts(played_rows[turn], labels.nuggets[turn], judge)
+        for turn in turns
+        if labels.nuggets.get(turn)
+    }
+    for turn, verdicts in nugget_verdicts.items():
+        rows[turn] |= {"nuggets": len(verdicts), "nuggets held": sum(verdicts)}
+    row_list = list(rows.values())
+    complete_topics = [topic for topic in topics.topics if all(turn.id in played_rows for turn in topic.turns)]
     return {
         "turns": len(turns),
-        "topics, whole": len(whole),
-        "with a citation": counted([row["cited"] for row in listed]),
-        "said to be unknown": counted([row["unknown"] for row in listed]),
+        "topics, whole": len(complete_topics),
+        "with a citation": share_passed([row["cited"] for row in row_list]),
+        "said to be unknown": share_passed([row["unknown"] for row in row_list]),
         "like the canonical response": means(
-            {name: [row[name] for row in listed] for name in ("ROUGE-1 recall", "ROUGE-1 F1")}, seed
+            {name: [row[name] for row in row_list] for name in ("ROUGE-1 recall", "ROUGE-1 F1")}, seed
         ),
         **{
             name: {"turns": len(measured), **means(measured, seed)}
             for name, measured in measured_by_kind.items()
             if len(measured)
         },
-        **({"nugget recall": _recall(list(held.values()), seed)} if held else {}),
-        **{f"{name}, median": float(median(row[name] for row in listed)) for name in ("words", "seconds")},
-    }, listed
+        **({"nugget recall": _recall(list(nugget_verdicts.values()), seed)} if nugget_verdicts else {}),
+        **{f"{name}, median": float(median(row[name] for row in row_list)) for name in ("words", "seconds")},
+    }, row_list
 
 
-def _row(canonical: str, played: Row) -> Row:
-    alike = rouge1(played["response"], canonical)
+def _row(canonical: str, played_row: Row) -> Row:
+    rouge = rouge1(played_row["response"], canonical)
     return {
-        "id": played["id"],
-        "cited": bool(played["cited"]),
-        "unknown": played["unknown"],
-        "words": words(played["response"]),
-        "ROUGE-1 recall": alike["recall"],
-        "ROUGE-1 F1": alike["f1"],
-        "seconds": played["seconds"],
+        "id": played_row["id"],
+        "cited": bool(played_row["cited"]),
+        "unknown": played_row["unknown"],
+        "words": word_count(played_row["response"]),
+        "ROUGE-1 recall": rouge["recall"],
+        "ROUGE-1 F1": rouge["f1"],
+        "seconds": played_row["seconds"],
     }
 
 
-def _held(played: Row, nuggets: Sequence[str], judge: SupportJudge) -> list[bool]:
+def _nugget_verdicts(played_row: Row, nuggets: Sequence[str], judge: SupportJudge) -> list[bool]:
     """Whether the response says each nugget, by the judge that also decides what a passage says."""
-    response = (Passage("response", "", played["response"]),)
-    verdicts = judge.judge([Claim(one, response, played["question"]) for one in nuggets], Event())
+    response = (Passage("response", "", played_row["response"]),)
+    verdicts = judge.judge([Claim(nugget, response, played_row["question"]) for nugget in nuggets], Event())
     return [verdict.state == "supported" for verdict in verdicts]
 
 
-def _recall(held: Sequence[Sequence[bool]], seed: int) -> dict[str, float]:
-    return {**ratio(map(sum, held), map(len, held), seed), "n": sum(map(len, held))}
+def _recall(verdicts_by_turn: Sequence[Sequence[bool]], seed: int) -> dict[str, float]:
+    return {**ratio(map(sum, verdicts_by_turn), map(len, verdicts_by_turn), seed), "n": sum(map(len, verdicts_by_turn))}

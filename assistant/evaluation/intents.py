@@ -15,7 +15,7 @@ from assistant.experiment.task import Summary
 from assistant.protocols import Embedder
 from assistant.settings import TurnSettings
 from assistant.steps.intent import TALK, intent_of
-from ptkb.extract import only_tells
+from ptkb.extract import only_states_facts
 
 
 class Message(Record):
@@ -35,23 +35,25 @@ def measure(
 ) -> tuple[Summary, list[Row]]:
     """Accuracy, withheld questions and recognised writing, and a row for each message; `answered` looks up talk."""
     predicted = [intent_of(row.text, embedder, knobs) for row in rows]
-    talk = [n for n, got in enumerate(predicted) if got in TALK and not only_tells(rows[n].text, embedder)]
-    asks = answered([rows[n].text for n in talk]) if answered else []
-    for n, is_answered in zip(talk, asks, strict=False):
+    talk_indices = [
+        n for n, intent in enumerate(predicted) if intent in TALK and not only_states_facts(rows[n].text, embedder)
+    ]
+    answered_flags = answered([rows[n].text for n in talk_indices]) if answered else []
+    for n, is_answered in zip(talk_indices, answered_flags, strict=False):
         predicted[n] = "question" if is_answered else predicted[n]
-    got, meant = np.array(predicted), np.array([row.intent for row in rows])
-    is_question, written = meant == "question", meant == "writing"
+    predicted_intents, true_intents = np.array(predicted), np.array([row.intent for row in rows])
+    is_question, is_writing = true_intents == "question", true_intents == "writing"
     summary = {
         "messages": len(rows),
         "threshold": knobs.intent_threshold,
-        "gate_accuracy": float(((got == "question") == is_question).mean()),
-        "accuracy": float((got == meant).mean()),
+        "gate_accuracy": float(((predicted_intents == "question") == is_question).mean()),
+        "accuracy": float((predicted_intents == true_intents).mean()),
         "questions": int(is_question.sum()),
-        "questions_withheld": int((is_question & (got != "question")).sum()),
-        "writing": int(written.sum()),
-        "writing_found": int((written & (got == "writing")).sum()),
-        **({"looked_up": len(asks), "answered": sum(asks)} if answered else {}),
-        "writing_wrongly": int((~written & (got == "writing")).sum()),
+        "questions_withheld": int((is_question & (predicted_intents != "question")).sum()),
+        "writing": int(is_writing.sum()),
+        "writing_found": int((is_writing & (predicted_intents == "writing")).sum()),
+        **({"looked_up": len(answered_flags), "answered": sum(answered_flags)} if answered else {}),
+        "writing_wrongly": int((~is_writing & (predicted_intents == "writing")).sum()),
     }
-    pairs = enumerate(zip(rows, predicted, strict=True), 1)
-    return summary, [{"id": str(n), **row.model_dump(), "found": intent} for n, (row, intent) in pairs]
+    numbered_rows = enumerate(zip(rows, predicted, strict=True), 1)
+    return summary, [{"id": str(n), **row.model_dump(), "found": intent} for n, (row, intent) in numbered_rows]

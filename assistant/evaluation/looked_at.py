@@ -12,14 +12,14 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from assistant.evaluation.tables import FOLDER, ROOT, Registry, derive
-from assistant.experiment.datasets import Strict, records, sample
+from assistant.evaluation.tables import RESULTS_FOLDER, ROOT, Registry, derive
+from assistant.experiment.datasets import StrictRecord, records, sample
 from assistant.experiment.task import Summary
 
-LIST, IDS = FOLDER / "looked_at.toml", FOLDER / "looked_at.json"
+LIST_FILE, IDS_FILE = RESULTS_FOLDER / "looked_at.toml", RESULTS_FOLDER / "looked_at.json"
 
 
-class Drawn(Strict):
+class SampleSpec(StrictRecord):
     """A sample of a file's records, as evaluations draw it; all of them without a limit."""
 
     file: str
@@ -29,67 +29,75 @@ class Drawn(Strict):
     limit: int | None = None
 
 
-class Looked(Strict):
+class LookedAtSet(StrictRecord):
     """A set of questions, and the samples of it that were looked at."""
 
     name: str
-    samples: tuple[Drawn, ...]
+    samples: tuple[SampleSpec, ...]
 
 
-class Unlisted(Strict):
+class UnlistedData(StrictRecord):
     """Data that was looked at and can't be identified by ids."""
 
     what: str
     why: str
 
 
-class List(Strict):
+class LookedAtList(StrictRecord):
     """All that was looked at."""
 
-    sets: tuple[Looked, ...]
-    unlisted: tuple[Unlisted, ...] = ()
+    sets: tuple[LookedAtSet, ...]
+    unlisted: tuple[UnlistedData, ...] = ()
 
 
-def ids_of(looked: List, registry: Registry, data: Path) -> dict[str, list[str]]:
+def ids_of(looked: LookedAtList, registry: Registry, data: Path) -> dict[str, list[str]]:
     """The ids of each set, sorted, from the files of the data.
 
     Raises:
         DataError: a file is missing or broken.
     """
-    with TemporaryDirectory() as passing:
-        derive(registry, [one.file for of in looked.sets for one in of.samples], data, Path(passing))
+    with TemporaryDirectory() as folder:
+        derive(
+            registry,
+            [sampled.file for question_set in looked.sets for sampled in question_set.samples],
+            data,
+            Path(folder),
+        )
 
-        def drawn(one: Drawn) -> list[str]:
-            path = (Path(passing) if one.file in registry.derived else data) / one.file
-            return sample([str(record["id"]) for _, record in records(path)], one.limit, one.seed, one.skip)
+        def drawn_ids(sampled: SampleSpec) -> list[str]:
+            path = (Path(folder) if sampled.file in registry.derived else data) / sampled.file
+            return sample([str(record["id"]) for _, record in records(path)], sampled.limit, sampled.seed, sampled.skip)
 
-        return {of.name: sorted({id_ for one in of.samples for id_ in drawn(one)}) for of in looked.sets}
+        return {
+            question_set.name: sorted({id_ for sampled in question_set.samples for id_ in drawn_ids(sampled)})
+            for question_set in looked.sets
+        }
 
 
 def write(ids_by_set: dict[str, list[str]], root: Path = ROOT) -> Path:
     """Write the ids, one line for each set."""
-    path = root / IDS
+    path = root / IDS_FILE
     lines = (f"{json.dumps(name)}: {json.dumps(ids)}" for name, ids in ids_by_set.items())
     path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
     return path
 
 
 @cache
-def known(root: Path = ROOT) -> frozenset[str]:
+def looked_at_ids(root: Path = ROOT) -> frozenset[str]:
     """All ids that were looked at; none if only the package is installed."""
-    path = root / IDS
+    path = root / IDS_FILE
     sets: dict[str, list[str]] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     return frozenset(id_ for ids in sets.values() for id_ in ids)
 
 
-def remarked(summary: Summary, ids: Iterable[str]) -> Summary:
+def with_looked_at_remark(summary: Summary, ids: Iterable[str]) -> Summary:
     """The summary with a remark on how many of these questions were looked at before, if any.
 
     Rows that are numbered from 1 on have no ids of questions, though some set may use such numbers.
     """
-    several = set(ids)
-    count = len(several & known())
-    if not count or several == {str(n) for n in range(1, len(several) + 1)}:
+    question_ids = set(ids)
+    count = len(question_ids & looked_at_ids())
+    if not count or question_ids == {str(n) for n in range(1, len(question_ids) + 1)}:
         return summary
-    says = f"of {len(several)} questions that were looked at while this was made ({LIST.as_posix()})"
-    return {**summary, "remarks": {**summary.get("remarks", {}), says: count}}
+    remark = f"of {len(question_ids)} questions that were looked at while this was made ({LIST_FILE.as_posix()})"
+    return {**summary, "remarks": {**summary.get("remarks", {}), remark: count}}

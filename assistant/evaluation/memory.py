@@ -24,8 +24,8 @@ from ptkb.extract import offers
 
 Floats = NDArray[np.float32]
 # Cosines from which a statement counts as one of the persona, and below which it is like nothing that any persona says.
-SAME = 0.6
-ALIKE = 0.5
+SAME_MIN_COSINE = 0.6
+JUNK_MAX_COSINE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Speaker:
 
     id: str
     persona: tuple[str, ...]
-    said: tuple[str, ...]
+    utterances: tuple[str, ...]
 
 
 class Dialogue(Record):
@@ -54,18 +54,20 @@ def read_speakers(path: Path) -> list[Speaker]:
     Raises:
         DataError: a line is broken, or lacks personas or turns; or there are no dialogues.
     """
-    return [speaker for n, one in enumerate(Dialogue.read(path), 1) for speaker in _speakers(one, f"line {n}")]
+    return [
+        speaker for n, dialogue in enumerate(Dialogue.read(path), 1) for speaker in _speakers(dialogue, f"line {n}")
+    ]
 
 
-def remembered(speaker: Speaker, embedder: Embedder) -> list[dict[str, Any]]:
+def accepted_offers(speaker: Speaker, embedder: Embedder) -> list[dict[str, Any]]:
     """What was offered while the speaker spoke, each offer accepted: `{"id", "utterance", "text", "replaces"}`."""
     facts: dict[str, Fact] = {}
     rows = []
-    for n, utterance in enumerate(speaker.said):
-        for place, offer in enumerate(offers(utterance, tuple(facts.values()), embedder)):
+    for n, utterance in enumerate(speaker.utterances):
+        for position, offer in enumerate(offers(utterance, tuple(facts.values()), embedder)):
             replaced = facts.pop(offer.replaces, None)
             moment = now()
-            fact = Fact(f"{speaker.id}/{n}/{place}", offer.text, moment, moment)
+            fact = Fact(f"{speaker.id}/{n}/{position}", offer.text, moment, moment)
             facts[fact.id] = fact
             replaces = replaced.text if replaced else ""
             rows.append({"id": fact.id, "utterance": utterance, "text": offer.text, "replaces": replaces})
@@ -73,7 +75,7 @@ def remembered(speaker: Speaker, embedder: Embedder) -> list[dict[str, Any]]:
 
 
 def measure(
-    speakers: Sequence[Speaker], everyone: Sequence[Speaker], embedder: Embedder, seed: int, progress: Progress
+    speakers: Sequence[Speaker], all_speakers: Sequence[Speaker], embedder: Embedder, seed: int, progress: Progress
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The measures with their 95 % bootstrap intervals, and a row for each offer.
 
@@ -81,28 +83,28 @@ def measure(
     that an offer says; junk, the share of offers unlike every statement of any persona. `sayable` is the recall that
     offering every sentence would reach: personas hold much that their speakers never say.
     """
-    personas = sorted({text for one in everyone for text in one.persona})
-    vectors = embedder.encode(personas)
+    personas = sorted({text for speaker in all_speakers for text in speaker.persona})
+    all_vectors = embedder.encode(personas)
     rows: list[dict[str, Any]] = []
     recalled: list[float] = []
     sayable: list[float] = []
     for done, speaker in enumerate(speakers):
         progress(done, len(speakers))
-        offered = remembered(speaker, embedder)
-        own = embedder.encode(speaker.persona)
-        rows.extend(_judged(offered, speaker, own, vectors, embedder))
-        recalled.extend(_covered(own, [row["text"] for row in offered], embedder))
-        sayable.extend(_covered(own, speaker.said, embedder))
+        offer_rows = accepted_offers(speaker, embedder)
+        persona_vectors = embedder.encode(speaker.persona)
+        rows.extend(_judged(offer_rows, speaker, persona_vectors, all_vectors, embedder))
+        recalled.extend(_covered(persona_vectors, [row["text"] for row in offer_rows], embedder))
+        sayable.extend(_covered(persona_vectors, speaker.utterances, embedder))
     progress(len(speakers), len(speakers))
     if not rows:
         raise DataError("Nothing was offered in these dialogues, so there is nothing to measure; take more of them.")
     shares = {
-        "precision": [row["similarity"] >= SAME for row in rows],
-        "junk": [row["any_similarity"] < ALIKE for row in rows],
+        "precision": [row["similarity"] >= SAME_MIN_COSINE for row in rows],
+        "junk": [row["any_similarity"] < JUNK_MAX_COSINE for row in rows],
         "recall": recalled,
         "sayable": sayable,
     }
-    utterances = sum(len(speaker.said) for speaker in speakers)
+    utterances = sum(len(speaker.utterances) for speaker in speakers)
     counts = {"speakers": len(speakers), "utterances": utterances, "offers": len(rows), "statements": len(recalled)}
     return {
         **counts,
@@ -111,30 +113,38 @@ def measure(
 
 
 def _judged(
-    offered: Sequence[dict[str, Any]], speaker: Speaker, own: Floats, everyones: Floats, embedder: Embedder
+    offer_rows: Sequence[dict[str, Any]],
+    speaker: Speaker,
+    persona_vectors: Floats,
+    all_vectors: Floats,
+    embedder: Embedder,
 ) -> Iterator[dict[str, Any]]:
-    if not offered:
+    if not offer_rows:
         return
-    texts = embedder.encode([row["text"] for row in offered])
-    mine, any_ones = texts @ own.T, texts @ everyones.T
-    for row, similar, alike in zip(offered, mine, any_ones, strict=True):
-        nearest = speaker.persona[int(similar.argmax())]
+    texts = embedder.encode([row["text"] for row in offer_rows])
+    persona_similarities, all_similarities = texts @ persona_vectors.T, texts @ all_vectors.T
+    for row, to_persona, to_all in zip(offer_rows, persona_similarities, all_similarities, strict=True):
+        nearest = speaker.persona[int(to_persona.argmax())]
         yield {
             **row,
             "nearest": nearest,
-            "similarity": round(float(similar.max()), 4),
-            "any_similarity": round(float(alike.max()), 4),
+            "similarity": round(float(to_persona.max()), 4),
+            "any_similarity": round(float(to_all.max()), 4),
         }
 
 
-def _covered(own: Floats, texts: Sequence[str], embedder: Embedder) -> list[float]:
+def _covered(persona_vectors: Floats, texts: Sequence[str], embedder: Embedder) -> list[float]:
     """For each statement of the persona, whether one of the texts says it."""
     if not texts:
-        return [0.0] * len(own)
-    return [float(best >= SAME) for best in (own @ embedder.encode(texts).T).max(axis=1)]
+        return [0.0] * len(persona_vectors)
+    return [
+        float(similarity >= SAME_MIN_COSINE) for similarity in (persona_vectors @ embedder.encode(texts).T).max(axis=1)
+    ]
 
 
 def _speakers(dialogue: Dialogue, name: str) -> Iterator[Speaker]:
-    for who, persona in (("1", dialogue.persona_1), ("2", dialogue.persona_2)):
-        said = (turn.split(":", 1)[1].strip() for turn in dialogue.turns if turn.startswith(f"User {who}:"))
-        yield Speaker(f"{dialogue.id or name}/{who}", persona, tuple(text for text in said if text))
+    for number, persona in (("1", dialogue.persona_1), ("2", dialogue.persona_2)):
+        utterances = (turn.split(":", 1)[1].strip() for turn in dialogue.turns if turn.startswith(f"User {number}:"))
+        yield Speaker(
+            f"{dialogue.id or name}/{number}", persona, tuple(utterance for utterance in utterances if utterance)
+        )

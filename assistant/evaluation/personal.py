@@ -18,9 +18,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from assistant.evaluation.reply_marks import Pattern, by_kind, has
+from assistant.evaluation.reply_marks import Pattern, has_match, shares_by_kind
 from assistant.experiment.datasets import of_split, read_models
-from assistant.experiment.report import grid
+from assistant.experiment.report import markdown_table
 from assistant.experiment.runs import Row, Run
 from assistant.experiment.task import Rows, Summary, Task
 from assistant.protocols import Parts
@@ -49,16 +49,16 @@ def read_pairs(path: Path, split: str = "") -> list[Pair]:
     Raises:
         DataError: a line can't be used; or there is no pair, or none of the split.
     """
-    every = read_models(path, Pair, "no pair of facts and question")
-    named = [one.model_copy(update={"id": one.id or f"p{n}"}) for n, one in enumerate(every, 1)]
-    return of_split(named, split, path, "pairs", "lines of {facts, question, must}")
+    all_pairs = read_models(path, Pair, "no pair of facts and question")
+    identified_pairs = [pair.model_copy(update={"id": pair.id or f"p{n}"}) for n, pair in enumerate(all_pairs, 1)]
+    return of_split(identified_pairs, split, path, "pairs", "lines of {facts, question, must}")
 
 
 @dataclass(frozen=True)
-class Personal(Task[Pair, Parts]):
+class PersonalRewriting(Task[Pair, Parts]):
     """The rewrites of `items`, which are of the file `pairs`."""
 
-    decides = ("pairs", "model")
+    claim_fields = ("pairs", "model")
     pairs: Path
     items: Mapping[str, Pair]
     model: str
@@ -67,20 +67,22 @@ class Personal(Task[Pair, Parts]):
         """See `Task`."""
         moment = now()
         stored = tuple(Fact(str(n), text, moment, moment) for n, text in enumerate(item.facts))
-        turn = Turn(item.question, tuple(Exchange(has_all, has_all, reply) for has_all, reply in item.history), stored)
+        turn = Turn(
+            item.question, tuple(Exchange(utterance, utterance, reply) for utterance, reply in item.history), stored
+        )
         for step in (facts.run, rewrite.run):
             *_, turn = step(turn, parts, Event())
-        has_all = all(has(turn.question, one) for one in item.must)
-        right = has_all and not any(has(turn.question, one) for one in item.never)
+        has_all = all(has_match(turn.question, pattern) for pattern in item.must)
+        right = has_all and not any(has_match(turn.question, pattern) for pattern in item.never)
         return {"id": item.id, "question": item.question, "rewrite": turn.question, "right": right}
 
     def summarise(self, rows: Rows) -> Summary:
         """The share of right rewrites, over all and by kind, with Wilson's 95 % intervals."""
-        shares = by_kind((pair.kind, rows[name]["right"]) for name, pair in self.items.items())
+        shares = shares_by_kind((pair.kind, rows[name]["right"]) for name, pair in self.items.items())
         return {"accuracy": shares["overall"].pop("value"), **shares.pop("overall"), **shares}
 
     def details(self, summary: Summary, run: Run[str]) -> str:  # noqa: ARG002 - the signature is Task's
         """Every rewrite beside its question."""
-        rows = [run.rows[one] for one in self.items]
+        rows = [run.rows[pair_id] for pair_id in self.items]
         lines = [[row["question"], row["rewrite"], "yes" if row["right"] else "no"] for row in rows]
-        return grid(["question", "rewritten", "right"], lines)
+        return markdown_table(["question", "rewritten", "right"], lines)

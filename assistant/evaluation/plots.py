@@ -17,32 +17,32 @@ _VARIED = {"k": "passages shown", "samples": "samples p", "shots": "demonstratio
 def answers(summary: Summary, folder: Path) -> list[Path]:
     """EM and "unknown" by strategy, and EM against tokens and whatever was varied, drawn into the folder."""
     points = DataFrame([
-        {**block, "strategy": name, "tokens": of["prompt_tokens"]["value"] + of["completion_tokens"]["value"],
-         **{f"{key}_{end}": 100 * of[key][end] for key in ("em", "unknown") for end in ("value", "low", "high")}}
-        for block in summary["settings"] for name, of in block["strategies"].items()
+        {**block, "strategy": name, "tokens": scores["prompt_tokens"]["value"] + scores["completion_tokens"]["value"],
+         **{f"{key}_{end}": 100 * scores[key][end] for key in ("em", "unknown") for end in ("value", "low", "high")}}
+        for block in summary["settings"] for name, scores in block["strategies"].items()
     ])  # fmt: skip
     settings = ["placement", *_VARIED]
-    first = points[(points[settings] == points.iloc[0][settings]).all(axis=1)]
+    main_points = points[(points[settings] == points.iloc[0][settings]).all(axis=1)]
     figure, axes = _figure((7, 4))
     for offset, key in ((-0.2, "em"), (0.2, "unknown")):
-        places = [n + offset for n in range(len(first))]
-        axes.bar(places, first[f"{key}_value"], 0.38, yerr=_errors(first, key), capsize=3, label=key)
-    axes.set_xticks(range(len(first)), list(first["strategy"]))
+        positions = [n + offset for n in range(len(main_points))]
+        axes.bar(positions, main_points[f"{key}_value"], 0.38, yerr=_errors(main_points, key), capsize=3, label=key)
+    axes.set_xticks(range(len(main_points)), list(main_points["strategy"]))
     axes.set(ylabel="% of questions", ylim=(0, 100))
-    drawn = [_saved(figure, axes, folder / "em_and_unknown.png")]
-    drawn.append(_em_against(first, "tokens", "tokens read and written per question", folder))
+    paths = [_saved(figure, axes, folder / "em_and_unknown.png")]
+    paths.append(_em_against(main_points, "tokens", "tokens read and written per question", folder))
     for key, label in _VARIED.items():
-        others = [one for one in settings if one != key]
-        alike = points[(points[others] == points.iloc[0][others]).all(axis=1)].sort_values(key)
-        if alike[key].nunique() > 1:
-            drawn.append(_em_against(alike, key, label, folder))
-    return drawn
+        other_keys = [setting for setting in settings if setting != key]
+        matching_points = points[(points[other_keys] == points.iloc[0][other_keys]).all(axis=1)].sort_values(key)
+        if matching_points[key].nunique() > 1:
+            paths.append(_em_against(matching_points, key, label, folder))
+    return paths
 
 
 def _em_against(points: DataFrame, key: str, label: str, folder: Path) -> Path:
     figure, axes = _figure((7, 4))
-    for name, of in points.groupby("strategy", sort=False):
-        axes.errorbar(of[key], of["em_value"], yerr=_errors(of, "em"), marker="o", capsize=3, label=name)
+    for name, rows in points.groupby("strategy", sort=False):
+        axes.errorbar(rows[key], rows["em_value"], yerr=_errors(rows, "em"), marker="o", capsize=3, label=name)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set(xlabel=label, ylabel="EM %")
     return _saved(figure, axes, folder / f"em_against_{key}.png")

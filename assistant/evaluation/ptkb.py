@@ -27,12 +27,12 @@ from assistant.types import Exchange, Fact, RankedFact
 from ptkb.rank import rank, ranked_by
 
 Qrels = dict[str, dict[str, int]]
-RANKING = (nDCG @ 3, P @ 3, R @ 3, RR)
-SETS = (SetP, SetR, SetF)
+RANKING_MEASURES = (nDCG @ 3, P @ 3, R @ 3, RR)
+SET_MEASURES = (SetP, SetR, SetF)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PtkbTurn:
     """An utterance with its canonical history and the user's facts; `relevant` are those that the topic file names."""
 
     id: str
@@ -42,16 +42,16 @@ class Asked:
     relevant: tuple[str, ...]
 
 
-def read_topics(path: Path) -> list[Asked]:
+def read_topics(path: Path) -> list[PtkbTurn]:
     """Every turn of every topic, with the utterances and canonical responses before it.
 
     Raises:
         DataError: the file can't be read, or a topic or turn lacks something; the message names both.
     """
-    return [asked for topic in topics.read_topics(path).topics for asked in _asked(topic)]
+    return [turn for topic in topics.read_topics(path).topics for turn in _topic_turns(topic)]
 
 
-def judged(turns: Sequence[Asked], qrels: Path | None) -> tuple[list[Asked], Qrels]:
+def labelled_turns(turns: Sequence[PtkbTurn], qrels: Path | None) -> tuple[list[PtkbTurn], Qrels]:
     """The turns that have labels, with them: from the qrels, or else from the topics themselves.
 
     Raises:
@@ -66,12 +66,17 @@ def judged(turns: Sequence[Asked], qrels: Path | None) -> tuple[list[Asked], Qre
 
 
 def measure(
-    turns: Sequence[Asked], qrels: Qrels, embedder: Embedder, knobs: FactSettings, seed: int, seen: Collection[str] = ()
+    turns: Sequence[PtkbTurn],
+    qrels: Qrels,
+    embedder: Embedder,
+    knobs: FactSettings,
+    seed: int,
+    seen_ids: Collection[str] = (),
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The measures with their 95 % bootstrap intervals over turns, and a row for each turn.
 
-    "baseline" has those of `by_history`, "difference" what the ranking is better by, turn by turn. Where some of the
-    turns have been `seen`, because settings were chosen on their labels, "unseen" has the same of the others alone.
+    "baseline" has those of `rank_by_history`, "difference" what the ranking is better by, turn by turn. Where some
+    turns are among `seen_ids`, because settings were chosen on their labels, "unseen" has the same of the others alone.
     """
     ranked = {
         turn.id: rank(
@@ -85,14 +90,14 @@ def measure(
         )
         for turn in turns
     }
-    plain = {turn.id: by_history(turn, embedder, knobs) for turn in turns}
-    ours, theirs = _measured(qrels, ranked), _measured(qrels, plain)
+    baseline = {turn.id: rank_by_history(turn, embedder, knobs) for turn in turns}
+    ours, theirs = _measured(qrels, ranked), _measured(qrels, baseline)
     summary = {
         "threshold": knobs.threshold,
         "max_facts": knobs.max_facts,
         **_summary([t.id for t in turns], ours, theirs, seed),
     }
-    unseen = [turn.id for turn in turns if turn.id not in seen]
+    unseen = [turn.id for turn in turns if turn.id not in seen_ids]
     if unseen and len(unseen) < len(turns):
         summary["unseen"] = _summary(unseen, ours, theirs, seed)
     return summary, [
@@ -107,19 +112,21 @@ def measure(
     ]
 
 
-def by_history(turn: Asked, embedder: Embedder, knobs: FactSettings) -> tuple[RankedFact, ...]:
+def rank_by_history(turn: PtkbTurn, embedder: Embedder, knobs: FactSettings) -> tuple[RankedFact, ...]:
     """The baseline: the mean of a fact's cosines to the utterance and to the whole history as one text.
 
     A first utterance has no history, and counts alone. The newest exchange comes first, since an embedder reads the
     beginning of a long text only.
     """
-    said = " ".join(text for one in reversed(turn.history) for text in (one.utterance, one.reply) if text)
-    vectors = embedder.encode([fact.text for fact in turn.facts])
-    to = embedder.encode([turn.utterance, said] if said else [turn.utterance])
-    return ranked_by((vectors @ to.T).mean(axis=1), turn.facts, knobs.threshold, knobs.max_facts)
+    history_text = " ".join(
+        text for exchange in reversed(turn.history) for text in (exchange.utterance, exchange.reply) if text
+    )
+    fact_vectors = embedder.encode([fact.text for fact in turn.facts])
+    text_vectors = embedder.encode([turn.utterance, history_text] if history_text else [turn.utterance])
+    return ranked_by((fact_vectors @ text_vectors.T).mean(axis=1), turn.facts, knobs.threshold, knobs.max_facts)
 
 
-def taken(turns: Sequence[Asked], some: Sample) -> list[Asked]:
+def sample_turns(turns: Sequence[PtkbTurn], sample: Sample) -> list[PtkbTurn]:
     """A sample of the turns, in the topics' order.
 
     Raises:
@@ -127,33 +134,33 @@ def taken(turns: Sequence[Asked], some: Sample) -> list[Asked]:
     """
     if not turns:
         raise DataError("No turn of the topics has a label; give the qrels that belong to them.")
-    chosen = {turn.id for turn in some.drawn(turns)}
-    return [turn for turn in turns if turn.id in chosen]
+    sampled_ids = {turn.id for turn in sample.draw(turns)}
+    return [turn for turn in turns if turn.id in sampled_ids]
 
 
-def _asked(topic: topics.Topic) -> Iterator[Asked]:
+def _topic_turns(topic: topics.Topic) -> Iterator[PtkbTurn]:
     history: tuple[Exchange, ...] = ()
     for turn in topic.turns:
-        yield Asked(turn.id, turn.utterance, history, topic.facts, turn.relevant)
+        yield PtkbTurn(turn.id, turn.utterance, history, topic.facts, turn.relevant)
         history = (*history, Exchange(turn.utterance, turn.utterance, turn.response))
 
 
-def _check(file: str, qrels: Qrels, known: Mapping[str, set[str]]) -> None:
+def _check(file: str, qrels: Qrels, fact_ids_by_turn: Mapping[str, set[str]]) -> None:
     for turn, labels in qrels.items():
-        if turn not in known:
+        if turn not in fact_ids_by_turn:
             raise DataError(
                 f"{file} judges the turn '{turn}', which the topics lack; give the topics that belong to it."
             )
-        unknown = set(labels) - known[turn]
+        unknown = set(labels) - fact_ids_by_turn[turn]
         if unknown:
             raise DataError(f"{file} judges fact '{min(unknown)}' in turn '{turn}', whose ptkb lacks it; mend it.")
 
 
 def _measured(qrels: Qrels, ranked: Mapping[str, Sequence[RankedFact]]) -> DataFrame:
     """Every measure by turn: of the ranking, and of the set that is used; nothing given counts as 0."""
-    everything = {turn: [fact.id for fact in facts] for turn, facts in ranked.items()}
-    used = {turn: [fact.id for fact in facts if fact.used] for turn, facts in ranked.items()}
-    return scores(everything, qrels, RANKING).join(scores(used, qrels, SETS))
+    ranked_ids = {turn: [fact.id for fact in facts] for turn, facts in ranked.items()}
+    used_ids = {turn: [fact.id for fact in facts if fact.used] for turn, facts in ranked.items()}
+    return scores(ranked_ids, qrels, RANKING_MEASURES).join(scores(used_ids, qrels, SET_MEASURES))
 
 
 def _summary(turns: Sequence[str], ours: DataFrame, theirs: DataFrame, seed: int) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from assistant.protocols import Progress
 # The longest texts of each band, in words.
 BANDS = {"short": 40, "medium": 100, "long": 10**9}
 # A source with fewer texts says little about how well it is judged.
-FEWEST = 50
+MIN_SOURCE_TEXTS = 50
 
 
 class Example(BaseModel):
@@ -62,32 +62,34 @@ def train(examples: Sequence[Example]) -> Classifier:
 
 def measure(model: Classifier, examples: Sequence[Example], seed: int = 0) -> Summary:
     """Macro-F1, each label's measures and the confusion matrix of the held-out texts, and the same by length."""
-    tested = _judged(model, [example for example in examples if example.split == "test"])
-    bands = {name: tested[tested["band"] == name] for name in BANDS}
+    judged_texts = _judged(model, [example for example in examples if example.split == "test"])
+    bands = {name: judged_texts[judged_texts["band"] == name] for name in BANDS}
     return {
-        "trained_on": len(examples) - len(tested),
+        "trained_on": len(examples) - len(judged_texts),
         "terms": len(model.terms),
-        **_scores(tested),
-        "accuracy": mean(list((tested["is"] == tested["said"]).astype(float)), seed),
-        "by_length": {name: _scores(of) for name, of in bands.items() if len(of)},
-        "by_source": _by_source(tested),
+        **_scores(judged_texts),
+        "accuracy": mean(list((judged_texts["is"] == judged_texts["said"]).astype(float)), seed),
+        "by_length": {name: _scores(band_texts) for name, band_texts in bands.items() if len(band_texts)},
+        "by_source": _by_source(judged_texts),
     }
 
 
-def unseen(examples: Sequence[Example], progress: Progress) -> dict[str, Summary]:
+def measure_unseen_sources(examples: Sequence[Example], progress: Progress) -> dict[str, Summary]:
     """For each large source: what its texts are taken for by a model that was trained without it.
 
     A source that alone has its label can't be left out.
     """
     counts = Counter(example.source for example in examples)
-    large = [source for source, count in counts.most_common() if count >= FEWEST]
+    large_sources = [source for source, count in counts.most_common() if count >= MIN_SOURCE_TEXTS]
     results: dict[str, Summary] = {}
-    for done, source in enumerate(large):
-        progress(done, len(large))
-        rest = [one for one in examples if one.source != source and one.split == "train"]
-        if {one.label for one in rest} == set(LABELS):
-            results |= _by_source(_judged(_fitted(rest), [one for one in examples if one.source == source]))
-    progress(len(large), len(large))
+    for done, source in enumerate(large_sources):
+        progress(done, len(large_sources))
+        training_examples = [example for example in examples if example.source != source and example.split == "train"]
+        if {example.label for example in training_examples} == set(LABELS):
+            results |= _by_source(
+                _judged(_fitted(training_examples), [example for example in examples if example.source == source])
+            )
+    progress(len(large_sources), len(large_sources))
     return results
 
 
@@ -107,12 +109,12 @@ def _scores(judged: DataFrame) -> Summary:
     """Macro-F1 is over the labels that the texts have: a band may lack one."""
     true, predicted = list(judged["is"]), list(judged["said"])
     present = [label for label in LABELS if label in true]
-    each = classification_report(true, predicted, labels=present, output_dict=True, zero_division=0)
+    report = classification_report(true, predicted, labels=present, output_dict=True, zero_division=0)
     names = {"precision": "precision", "recall": "recall", "f1-score": "f1", "support": "texts"}
-    by_label = DataFrame({label: each[label] for label in present}).T.rename(columns=names).astype({"texts": int})
+    by_label = DataFrame({label: report[label] for label in present}).T.rename(columns=names).astype({"texts": int})
     return {
         "texts": len(judged),
-        "macro_f1": float(each["macro avg"]["f1-score"]),
+        "macro_f1": float(report["macro avg"]["f1-score"]),
         "labels": by_label.to_dict("index"),
         "confusion": confusion_matrix(true, predicted, labels=LABELS).tolist(),
     }
@@ -121,10 +123,10 @@ def _scores(judged: DataFrame) -> Summary:
 def _by_source(judged: DataFrame) -> dict[str, Summary]:
     return {
         str(source): {
-            "label": of["is"].iloc[0],
-            "texts": len(of),
-            "right": float((of["is"] == of["said"]).mean()),
-            "said": {label: int((of["said"] == label).sum()) for label in LABELS},
+            "label": source_texts["is"].iloc[0],
+            "texts": len(source_texts),
+            "right": float((source_texts["is"] == source_texts["said"]).mean()),
+            "said": {label: int((source_texts["said"] == label).sum()) for label in LABELS},
         }
-        for source, of in judged.groupby("source")
+        for source, source_texts in judged.groupby("source")
     }

@@ -23,7 +23,7 @@ from assistant.experiment.datasets import read_corpus, read_qrels, read_queries
 from assistant.experiment.measures import differences, means
 from assistant.experiment.options import Corpus, Iterations, Rounds, Sample
 from assistant.experiment.runs import Row
-from assistant.experiment.task import Rows, Summary, Task, decided_by, unusual
+from assistant.experiment.task import Rows, Summary, Task, claim_of_fields, non_default_fields
 from assistant.protocols import Retriever
 from assistant.text.sentences import words
 from assistant.types import Passage
@@ -92,18 +92,21 @@ def prepare(experiment: Experiment) -> Topics:
     qrels = read_qrels(experiment.qrels)
     judged = {passage for passages in qrels.values() for passage in passages}
     corpus = read_corpus(experiment.corpus, judged)
-    common = [query for query in queries if query in qrels]
-    if not common or not corpus.wanted:
-        missing = "passage of the corpus" if common else "query of the file"
+    common_ids = [query for query in queries if query in qrels]
+    if not common_ids or not corpus.passages:
+        missing = "passage of the corpus" if common_ids else "query of the file"
         raise DataError(f"{experiment.qrels} judges no {missing}; give the three files that belong together.")
-    chosen = experiment.drawn(common)
+    sampled_ids = experiment.draw(common_ids)
     remarks = {
-        "queries without judgements, left out": len(queries) - len(common),
-        "judged queries that the query file lacks": len(qrels) - len(common),
-        "judged passages that the corpus lacks": len(judged) - len(corpus.wanted),
-        "queries without a text, which find nothing": sum(not queries[query] for query in chosen),
+        "queries without judgements, left out": len(queries) - len(common_ids),
+        "judged queries that the query file lacks": len(qrels) - len(common_ids),
+        "judged passages that the corpus lacks": len(judged) - len(corpus.passages),
+        "queries without a text, which find nothing": sum(not queries[query] for query in sampled_ids),
     }
-    chosen_queries, labels = {query: queries[query] for query in chosen}, {query: qrels[query] for query in chosen}
+    chosen_queries, labels = (
+        {query: queries[query] for query in sampled_ids},
+        {query: qrels[query] for query in sampled_ids},
+    )
     return Topics(chosen_queries, labels, {missing: count for missing, count in remarks.items() if count})
 
 
@@ -125,29 +128,29 @@ class Ranking(Task[Key, Finder]):
 
     def claim(self) -> Row:
         """See `Task`."""
-        decided = decided_by(self.experiment, "corpus", "queries", "query_field", "depth")
-        more = unusual(self.experiment, "iterations", "retriever")
-        return {**decided, "model": self.model, "loops": self.experiment.rounds, **more}
+        decided = claim_of_fields(self.experiment, "corpus", "queries", "query_field", "depth")
+        unusual_options = non_default_fields(self.experiment, "iterations", "retriever")
+        return {**decided, "model": self.model, "loops": self.experiment.rounds, **unusual_options}
 
     def row(self, item: Key, finder: Finder) -> Row:
         """See `Task`."""
         loop, query = item
         text = self.topics.queries[query]
         passages = finder.find(loop, text, self.experiment.depth)
-        queries = [asdict(one) for one in finder.queries(loop, text)]
+        queries = [asdict(search_query) for search_query in finder.queries(loop, text)]
         return {"loop": loop, "id": query, "queries": queries, "ranking": [passage.id for passage in passages]}
 
     def summarise(self, rows: Rows) -> Summary:
         """The measures of each loop with 95 % intervals, and the paired differences of the others to the first loop."""
-        queries, seed, (first, *others) = self.topics.queries, self.experiment.seed, self.experiment.loops
+        queries, seed, (first_loop, *other_loops) = self.topics.queries, self.experiment.seed, self.experiment.loops
         by_loop = {
             loop: scores({query: rows[loop, query]["ranking"] for query in queries}, self.topics.qrels)
-            for loop in (first, *others)
+            for loop in (first_loop, *other_loops)
         }
         return {
             "loops": {loop: means(by_measure, seed) for loop, by_measure in by_loop.items()},
-            "differences": {loop: differences(by_loop[loop], by_loop[first], seed) for loop in others},
-            "base": first,
+            "differences": {loop: differences(by_loop[loop], by_loop[first_loop], seed) for loop in other_loops},
+            "base": first_loop,
             "queries": len(queries),
             "remarks": dict(self.topics.remarks),
         }
@@ -159,8 +162,8 @@ def scores(rankings: Mapping[str, Sequence[str]], qrels: Qrels, measures: Sequen
     if not rankings:
         return DataFrame(columns=names)
     # by rank, not by score: equal scores must not let the ids decide
-    run = {query: {one: 1 / n for n, one in enumerate(ranking, 1)} for query, ranking in rankings.items()}
+    run = {query: {passage_id: 1 / n for n, passage_id in enumerate(ranking, 1)} for query, ranking in rankings.items()}
     judged = {query: dict(qrels[query]) for query in rankings}
     values = ir_measures.iter_calc(measures, judged, run)
-    table = DataFrame((one.query_id, str(one.measure), one.value) for one in values)
+    table = DataFrame((metric.query_id, str(metric.measure), metric.value) for metric in values)
     return table.pivot(index=0, columns=1, values=2).loc[list(rankings), names]

@@ -25,13 +25,13 @@ from typer import Option
 
 from assistant.errors import DataError, UtteranceError
 from assistant.evaluation import plots
-from assistant.evaluation.thresholds import THRESHOLDS, check_odds, cross_thresholded
-from assistant.experiment.datasets import Corpus, Question, read_corpus, read_questions, usable
+from assistant.evaluation.thresholds import THRESHOLDS, check_fractions, cross_thresholded
+from assistant.experiment.datasets import Corpus, Question, read_corpus, read_questions, usable_questions
 from assistant.experiment.measures import calibration_error, differences, means, reliability, unknown_scores
 from assistant.experiment.options import Corpus as CorpusFile
 from assistant.experiment.options import Questions, Sample, Thresholds
 from assistant.experiment.runs import Row, Run
-from assistant.experiment.task import Rows, Summary, Task, decided_by
+from assistant.experiment.task import Rows, Summary, Task, claim_of_fields
 from assistant.judges.relevance.calibration import Calibration, Method, fit
 from assistant.judges.relevance.estimate import PRIOR, above_relative_cutoff, reranked
 from assistant.protocols import Estimator, Retriever
@@ -40,8 +40,8 @@ from assistant.types import Passage, Relevance
 
 CUTOFFS = (1, 5, 10, 20)
 # What is tried as `relevance.min_relative_confidence`, on as many passages as a turn shows.
-SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
-SHOWN = RetrieveSettings().top_k
+RELATIVE_CUTOFFS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+DEFAULT_TOP_K = RetrieveSettings().top_k
 # Ranks of a passage: as it was found, reranked by its confidence, and as a turn reranks it.
 _RANKS = ("found", "reranked", "turn")
 
@@ -88,22 +88,24 @@ def prepare(experiment: Experiment) -> Material:
         DataError: a broken file, no question to ask, fewer candidates than the set is to have, or a share or threshold
             that is not between 0 and 1.
     """
-    check_odds(experiment.share, *experiment.thresholds)
+    check_fractions(experiment.share, *experiment.thresholds)
     if experiment.k > experiment.depth:
         raise DataError(f"k is {experiment.k}, but only {experiment.depth} passages are estimated; raise the depth.")
-    everything = read_questions(experiment.questions)
-    corpus = read_corpus(experiment.corpus, {gold for question in everything for gold in question.gold})
-    marked = any(question.unanswerable for question in everything)
-    own = experiment.contexts == "own" or (experiment.contexts == "auto" and marked)
-    why_not = partial(_why_not, corpus=corpus, own=own)
-    asked, left_out = usable(experiment.questions, experiment.drawn(everything), why_not, "measured")
-    return Material(asked, corpus, own, left_out)
+    all_questions = read_questions(experiment.questions)
+    corpus = read_corpus(experiment.corpus, {gold for question in all_questions for gold in question.gold})
+    has_unanswerable = any(question.unanswerable for question in all_questions)
+    own = experiment.contexts == "own" or (experiment.contexts == "auto" and has_unanswerable)
+    exclusion_reason = partial(_exclusion_reason, corpus=corpus, own=own)
+    questions, left_out = usable_questions(
+        experiment.questions, experiment.draw(all_questions), exclusion_reason, "measured"
+    )
+    return Material(questions, corpus, own, left_out)
 
 
-def _why_not(question: Question, corpus: Corpus, own: bool) -> str:
+def _exclusion_reason(question: Question, corpus: Corpus, own: bool) -> str:
     if not question.gold:
         return "questions that name no gold passage"
-    if own and corpus.wanted.keys().isdisjoint(question.gold):
+    if own and corpus.passages.keys().isdisjoint(question.gold):
         return "questions with gold passages that the corpus lacks"
     return ""
 
@@ -126,36 +128,40 @@ class Estimates(Task[Question, tuple[Estimator, Retriever]]):
     method: Method | None = None
 
     def __post_init__(self) -> None:
-        self.items = {one.id: one for one in self.material.questions}
+        self.items = {question.id: question for question in self.material.questions}
 
     def claim(self) -> Row:
         """See `Task`."""
         decided = {
-            **decided_by(self.experiment, "corpus", "questions", "depth"),
-            **decided_by(self, "estimator", "model", "retriever"),
+            **claim_of_fields(self.experiment, "corpus", "questions", "depth"),
+            **claim_of_fields(self, "estimator", "model", "retriever"),
         }
         return {**decided, "contexts": "own" if self.material.own else "retrieved"}
 
     def row(self, item: Question, resources: tuple[Estimator, Retriever]) -> Row:
         """See `Task`."""
         estimator, retriever = resources
-        corpus_passages, is_own = self.material.corpus.wanted, self.material.own
-        own = [corpus_passages[one] for one in item.gold if is_own and one in corpus_passages]
+        corpus_passages, is_own = self.material.corpus.passages, self.material.own
+        own_passages = [
+            corpus_passages[passage_id] for passage_id in item.gold if is_own and passage_id in corpus_passages
+        ]
         # for a question without an answer no ranking is right or wrong: only its own passages are estimated
         passages = [] if is_own and item.unanswerable else retriever.search(item.text, self.experiment.depth)
-        everything = list({passage.id: passage for passage in (*passages, *own)}.values())
-        begun, error = time.perf_counter(), ""
+        candidates = list({passage.id: passage for passage in (*passages, *own_passages)}.values())
+        start_time, error = time.perf_counter(), ""
         try:
-            estimated = estimator.estimate(item.text, everything, Event())
+            relevances = estimator.estimate(item.text, candidates, Event())
         except UtteranceError as refusal:
             # a question that is too long for the model must not end the run each time that it is continued
-            estimated, error = [Relevance.of_score(0.0)] * len(everything), str(refusal)
+            relevances, error = [Relevance.of_score(0.0)] * len(candidates), str(refusal)
         return {
             "id": item.id,
             "passages": [passage.id for passage in passages],
-            "own": [passage.id for passage in own],
-            "scores": {passage.id: round(one.score, 6) for passage, one in zip(everything, estimated, strict=True)},
-            "seconds": round(time.perf_counter() - begun, 3),
+            "own": [passage.id for passage in own_passages],
+            "scores": {
+                passage.id: round(relevance.score, 6) for passage, relevance in zip(candidates, relevances, strict=True)
+            },
+            "seconds": round(time.perf_counter() - start_time, 3),
             "error": error,
         }
 
@@ -166,18 +172,18 @@ class Estimates(Task[Question, tuple[Estimator, Retriever]]):
             DataError: nothing was found, or a half has nothing to calibrate on.
         """
         material, experiment = self.material, self.experiment
-        mine = [rows[question.id] for question in material.questions]
-        curves = self._curves(rows) if self.method else [self.calibration] * len(mine)
-        passages = _judged(material.questions, mine, curves)
+        item_rows = [rows[question.id] for question in material.questions]
+        curves = self._curves(rows) if self.method else [self.calibration] * len(item_rows)
+        passages = _judged(material.questions, item_rows, curves)
         if passages.empty:
             raise DataError("No passage was found for any question; give the corpus that belongs to them.")
-        errors, sets = sum(bool(row["error"]) for row in mine), _sets(passages, len(mine), experiment.k)
+        errors, sets = sum(bool(row["error"]) for row in item_rows), _sets(passages, len(item_rows), experiment.k)
         bins = reliability(list(passages["confidence"]), list(passages["relevant"]))
         bins_of_sets = reliability(list(sets["confidence"]), list(~sets["unanswerable"]))
         ranked, unanswerable = _rankings(experiment, material, passages), _unanswerable(sets, experiment)
         return {
             "estimator": self.estimator,
-            "questions": len(mine),
+            "questions": len(item_rows),
             "contexts": "own" if material.own else "retrieved",
             "depth": experiment.depth,
             "k": experiment.k,
@@ -185,11 +191,11 @@ class Estimates(Task[Question, tuple[Estimator, Retriever]]):
             **ranked,
             **unanswerable,
             "intervals": {**ranked["intervals"], **unanswerable["intervals"]},
-            "left_out_under": _left_out(passages[passages["turn"] < SHOWN].sort_values(["question", "turn"])),
+            "left_out_under": _left_out(passages[passages["turn"] < DEFAULT_TOP_K].sort_values(["question", "turn"])),
             "ece": calibration_error(bins),
             "set_ece": calibration_error(bins_of_sets),
             "reliability": bins.to_dict("records"),
-            "seconds_per_question": sum(row["seconds"] for row in mine) / len(mine),
+            "seconds_per_question": sum(row["seconds"] for row in item_rows) / len(item_rows),
             "remarks": {"questions too long for the estimator": errors} if errors else {},
             "left_out": dict(material.left_out),
         }
@@ -197,10 +203,10 @@ class Estimates(Task[Question, tuple[Estimator, Retriever]]):
     def details(self, summary: Summary, run: Run[str]) -> str:
         """The reliability diagram; with a `method`, a calibration for other questions is written, too."""
         if self.method:
-            self.fitted(self.material.questions, run.rows, self.method).save(run.folder / "calibration.json")
+            self.fit_calibration(self.material.questions, run.rows, self.method).save(run.folder / "calibration.json")
         return f"![reliability]({plots.reliability(summary, run.folder).name})"
 
-    def fitted(self, questions: Sequence[Question], rows: Rows, method: Method) -> Calibration:
+    def fit_calibration(self, questions: Sequence[Question], rows: Rows, method: Method) -> Calibration:
         """A calibration fitted on all passages of these questions, to be used on others.
 
         Raises:
@@ -212,7 +218,7 @@ class Estimates(Task[Question, tuple[Estimator, Retriever]]):
     def _curves(self, rows: Rows) -> list[Calibration | None]:
         """For each question the calibration that was fitted on the other half of the questions."""
         assert self.method  # noqa: S101 - its caller has asked
-        halves = [self.fitted(self.material.questions[1 - half :: 2], rows, self.method) for half in (0, 1)]
+        halves = [self.fit_calibration(self.material.questions[1 - half :: 2], rows, self.method) for half in (0, 1)]
         return [halves[n % 2] for n in range(len(self.material.questions))]
 
 
@@ -220,26 +226,35 @@ def _judged(questions: Sequence[Question], rows: Sequence[Row], curves: Sequence
     """A row for each passage of each question, with the question's number; ranks count from 0, inf if not found."""
     lines = []
     for n, (question, row, curve) in enumerate(zip(questions, rows, curves, strict=True)):
-        raw = {one: Relevance.of_score(score) for one, score in row["scores"].items()}
-        judged = {one: curve.apply(found) if curve else found for one, found in raw.items()}
+        relevances = {passage_id: Relevance.of_score(score) for passage_id, score in row["scores"].items()}
+        calibrated = {
+            passage_id: curve.apply(relevance) if curve else relevance for passage_id, relevance in relevances.items()
+        }
         gold = set() if question.unanswerable else set(question.gold)
-        found = [Passage(one, "", "") for one in row["passages"]]
+        passages = [Passage(passage_id, "", "") for passage_id in row["passages"]]
         # where isotonic calibration makes two equal, the one that was found first comes first
         orders = [
-            [one.id for one, _ in reranked(found, [judged[one.id] for one in found], len(found), prior)]
+            [
+                passage.id
+                for passage, _ in reranked(
+                    passages, [calibrated[passage.id] for passage in passages], len(passages), prior
+                )
+            ]
             for prior in (0.0, PRIOR)
         ]
-        places = [{one: place for place, one in enumerate(order)} for order in (row["passages"], *orders)]
+        ranks_by_order = [
+            {passage_id: rank for rank, passage_id in enumerate(order)} for order in (row["passages"], *orders)
+        ]
         lines += [
             (
                 n,
-                score.score,
-                judged[one].confidence,
-                one in gold,
-                one in row["own"],
-                *(at.get(one, inf) for at in places),
+                relevance.score,
+                calibrated[passage_id].confidence,
+                passage_id in gold,
+                passage_id in row["own"],
+                *(ranks.get(passage_id, inf) for ranks in ranks_by_order),
             )
-            for one, score in raw.items()
+            for passage_id, relevance in relevances.items()
         ]
     return DataFrame(lines, columns=["question", "score", "confidence", "relevant", "own", *_RANKS])
 
@@ -267,16 +282,18 @@ def _rankings(experiment: Experiment, material: Material, passages: DataFrame) -
     answerable = [n for n, question in enumerate(material.questions) if not question.unanswerable]
     if not answerable:
         return {"found": {}, "turn": {}, "intervals": {}, "differences": {}}
-    gold = passages[passages["relevant"]].groupby("question")[list(_RANKS)]
-    first = gold.min().astype(float).reindex(answerable, fill_value=inf)
+    gold_ranks = passages[passages["relevant"]].groupby("question")[list(_RANKS)]
+    best_ranks = gold_ranks.min().astype(float).reindex(answerable, fill_value=inf)
     cutoffs = [cutoff for cutoff in CUTOFFS if cutoff <= experiment.depth]
-    before, after, turn = ({f"R@{n}": list((first[at] < n).astype(float)) for n in cutoffs} for at in _RANKS)
-    estimates = means(after, experiment.seed)
+    found_recalls, reranked_recalls, turn_recalls = (
+        {f"R@{n}": list((best_ranks[name] < n).astype(float)) for n in cutoffs} for name in _RANKS
+    )
+    estimates = means(reranked_recalls, experiment.seed)
     return {
-        **{name: one["value"] for name, one in estimates.items()},
-        "found": {name: sum(values) / len(values) for name, values in before.items()},
-        "turn": {name: sum(values) / len(values) for name, values in turn.items()},
-        "differences": differences(after, before, experiment.seed),
+        **{name: estimate["value"] for name, estimate in estimates.items()},
+        "found": {name: sum(values) / len(values) for name, values in found_recalls.items()},
+        "turn": {name: sum(values) / len(values) for name, values in turn_recalls.items()},
+        "differences": differences(reranked_recalls, found_recalls, experiment.seed),
         "intervals": _intervals(estimates),
     }
 
@@ -287,59 +304,66 @@ def _left_out(shown: DataFrame) -> list[dict[str, float]]:
     `passages` is the share of all passages that are left out, `gold` that of the gold ones, and `lost` the share of
     questions that lose all their gold passages.
     """
-    gold = shown["relevant"].astype(bool)
+    is_gold = shown["relevant"].astype(bool)
 
-    def gone(some: Series) -> float:
-        return float(1 - some.mean()) if len(some) else 0.0
+    def left_out_share(is_kept: Series) -> float:
+        return float(1 - is_kept.mean()) if len(is_kept) else 0.0
 
-    def under(share: float) -> dict[str, float]:
+    def losses_at(share: float) -> dict[str, float]:
         confidences = shown.groupby("question")["confidence"]
-        kept = confidences.transform(lambda some: above_relative_cutoff(list(some), share, SHOWN)).astype(bool)
-        keeps_gold = kept[gold].groupby(shown["question"]).any()
-        return {"share": share, "passages": gone(kept), "gold": gone(kept[gold]), "lost": gone(keeps_gold)}
+        is_kept = confidences.transform(
+            lambda values: above_relative_cutoff(list(values), share, DEFAULT_TOP_K)
+        ).astype(bool)
+        keeps_gold = is_kept[is_gold].groupby(shown["question"]).any()
+        return {
+            "share": share,
+            "passages": left_out_share(is_kept),
+            "gold": left_out_share(is_kept[is_gold]),
+            "lost": left_out_share(keeps_gold),
+        }
 
-    return [under(share) for share in SHARES]
+    return [losses_at(share) for share in RELATIVE_CUTOFFS]
 
 
 def _unanswerable(sets: DataFrame, experiment: Experiment) -> Summary:
     """How well sets without an answer are recognised: as they were retrieved, and each with and without its gold."""
-    plain = sets.rename_axis(None).assign(question=range(len(sets)), weight=1.0).drop(columns="without")
-    both = plain[sets["without"].notna()]
-    withheld = both.assign(confidence=sets["without"].dropna(), unanswerable=True, weight=experiment.share)
-    twice = concat([both.assign(weight=1 - experiment.share), withheld]).sort_values("question", kind="stable")
-    scores = _threshold_scores(plain, experiment)
-    renamed = ("precision", "recall", "f1", "share", "f1_of_always")
-    named = {f"unanswerable_{name}": scores.pop(name) for name in renamed}
+    retrieved = sets.rename_axis(None).assign(question=range(len(sets)), weight=1.0).drop(columns="without")
+    with_gold = retrieved[sets["without"].notna()]
+    withheld = with_gold.assign(confidence=sets["without"].dropna(), unanswerable=True, weight=experiment.share)
+    paired = concat([with_gold.assign(weight=1 - experiment.share), withheld]).sort_values("question", kind="stable")
+    scores = _threshold_scores(retrieved, experiment)
+    prefixed_names = ("precision", "recall", "f1", "share", "f1_of_always")
+    prefixed_scores = {f"unanswerable_{name}": scores.pop(name) for name in prefixed_names}
     intervals = {f"unanswerable_{name}": ends for name, ends in scores["intervals"].items()}
-    gold_withheld = _threshold_scores(twice, experiment) if len(twice) else {}
-    return {**named, **scores, "intervals": intervals, "gold_withheld": gold_withheld}
+    gold_withheld = _threshold_scores(paired, experiment) if len(paired) else {}
+    return {**prefixed_scores, **scores, "intervals": intervals, "gold_withheld": gold_withheld}
 
 
 def _threshold_scores(sets: DataFrame, experiment: Experiment) -> Summary:
     sets = sets.reset_index(drop=True)
-    below, chosen = cross_thresholded(
-        sets, sets["question"] % 2, experiment.thresholds, lambda some, threshold: _at(some, threshold)["f1"]
+    is_below, chosen_thresholds = cross_thresholded(
+        sets, sets["question"] % 2, experiment.thresholds, lambda subset, threshold: _scores_at(subset, threshold)["f1"]
     )
-    numbers, weights = list(sets["question"].factorize()[0]), list(sets["weight"])
-    scores = unknown_scores(list(below), list(sets["unanswerable"]), experiment.seed, numbers, weights)
+    question_numbers, weights = list(sets["question"].factorize()[0]), list(sets["weight"])
+    scores = unknown_scores(list(is_below), list(sets["unanswerable"]), experiment.seed, question_numbers, weights)
     share = float(sets["weight"][sets["unanswerable"]].sum() / sets["weight"].sum())
     return {
-        **{name: one["value"] for name, one in scores.items()},
+        **{name: estimate["value"] for name, estimate in scores.items()},
         "intervals": _intervals(scores),
         "share": share,
         "f1_of_always": 2 * share / (1 + share),
-        "threshold_of_halves": chosen,
-        "thresholds": [_at(sets, threshold) for threshold in experiment.thresholds],
+        "threshold_of_halves": chosen_thresholds,
+        "thresholds": [_scores_at(sets, threshold) for threshold in experiment.thresholds],
     }
 
 
-def _at(sets: DataFrame, threshold: float) -> dict[str, float]:
+def _scores_at(sets: DataFrame, threshold: float) -> dict[str, float]:
     """The effect of calling sets below the threshold unanswerable; `given_up` is the share of answerable ones lost."""
-    below, unanswerable, weight = sets["confidence"] < threshold, sets["unanswerable"].astype(bool), sets["weight"]
+    is_below, unanswerable, weight = sets["confidence"] < threshold, sets["unanswerable"].astype(bool), sets["weight"]
     measures = precision_recall_fscore_support(
-        unanswerable, below, average="binary", sample_weight=weight, zero_division=0
+        unanswerable, is_below, average="binary", sample_weight=weight, zero_division=0
     )
-    given_up, answerable = weight[below & ~unanswerable].sum(), weight[~unanswerable].sum()
+    given_up, answerable = weight[is_below & ~unanswerable].sum(), weight[~unanswerable].sum()
     return {
         "threshold": threshold,
         **{name: float(value) for name, value in zip(("precision", "recall", "f1"), measures[:3], strict=True)},
@@ -348,4 +372,4 @@ def _at(sets: DataFrame, threshold: float) -> dict[str, float]:
 
 
 def _intervals(by_measure: Mapping[str, Mapping[str, float]]) -> dict[str, list[float]]:
-    return {name: [one["low"], one["high"]] for name, one in by_measure.items()}
+    return {name: [estimate["low"], estimate["high"]] for name, estimate in by_measure.items()}

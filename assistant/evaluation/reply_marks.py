@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
-from assistant.experiment.measures import counted
+from assistant.experiment.measures import share_passed
 from assistant.experiment.task import Summary
 
 
@@ -23,17 +23,17 @@ def _pattern(text: str) -> str:
 Pattern = Annotated[str, AfterValidator(_pattern)]
 
 
-def has(text: str, pattern: str) -> bool:
+def has_match(text: str, pattern: str) -> bool:
     """Whether the pattern is somewhere in the text, whatever the case."""
     return re.search(pattern, text, re.IGNORECASE) is not None
 
 
-def by_kind(passed: Iterable[tuple[str, bool]]) -> Summary:
+def shares_by_kind(passed: Iterable[tuple[str, bool]]) -> Summary:
     """The share that passed, "overall" and by the "kinds" in order, with Wilson's 95 % intervals; "" is no kind."""
     results: dict[str, list[bool]] = {}
-    for kind, one in passed:
-        results.setdefault(kind, []).append(bool(one))
+    for kind, is_passed in passed:
+        results.setdefault(kind, []).append(bool(is_passed))
     return {
-        "overall": counted([one for of_kind in results.values() for one in of_kind]),
-        "kinds": {kind: counted(of_kind) for kind, of_kind in results.items() if kind},
+        "overall": share_passed([is_passed for kind_results in results.values() for is_passed in kind_results]),
+        "kinds": {kind: share_passed(kind_results) for kind, kind_results in results.items() if kind},
     }

@@ -32,8 +32,8 @@ from assistant.text.sentences import words
 from assistant.types import Exchange, Turn
 
 VARIANTS = ("utterance", "ours", "searched", "human")
-COMPARED = ("utterance", "ours")
-RETRIEVAL = (nDCG @ 10, nDCG @ 3, Success @ 1, RR)
+COMPARED_VARIANTS = ("utterance", "ours")
+RETRIEVAL_MEASURES = (nDCG @ 10, nDCG @ 3, Success @ 1, RR)
 
 
 def _either(canard: str, ikat: str) -> Any:
@@ -70,7 +70,7 @@ def read_follow_ups(path: Path) -> list[FollowUp]:
     Raises:
         DataError: a line is broken or has none of the two forms; or there is no follow-up at all.
     """
-    follow_ups = [one for location, record in records(path) for one in _dialogue(location, record)]
+    follow_ups = [follow_up for location, record in records(path) for follow_up in _dialogue(location, record)]
     if not follow_ups:
         raise DataError(f"{path} holds no follow-ups; give dialogues of at least two turns.")
     return follow_ups
@@ -81,7 +81,7 @@ class Rewriting(Task[FollowUp, Parts]):
     """The `items`, of the file `dialogues`, rewritten; where there are judgements, all rewrites are searched for."""
 
     title = "Rewrites"
-    decides = ("dialogues", "model")
+    claim_fields = ("dialogues", "model")
     dialogues: Path
     items: Mapping[str, FollowUp]
     model: str
@@ -97,11 +97,11 @@ class Rewriting(Task[FollowUp, Parts]):
 
     def summarise(self, rows: Rows) -> Summary:
         """ROUGE-1, BLEU and exact match against the human rewrites: of the raw utterance and of our rewrite."""
-        mine = [rows[one] for one in self.items]
+        item_rows = [rows[follow_up_id] for follow_up_id in self.items]
         return {
-            "follow_ups": len(mine),
-            "rewritten": sum(row["ours"] != row["utterance"] for row in mine),
-            "against_human": {variant: _likeness(mine, variant, self.seed) for variant in COMPARED},
+            "follow_ups": len(item_rows),
+            "rewritten": sum(row["ours"] != row["utterance"] for row in item_rows),
+            "against_human": {variant: _likeness(item_rows, variant, self.seed) for variant in COMPARED_VARIANTS},
             **({"left_out": {"follow-ups that nobody rewrote": self.left_out}} if self.left_out else {}),
             **(
                 {"retrieval": self._retrieval(rows, self.retriever, self.qrels)}
@@ -118,7 +118,11 @@ class Rewriting(Task[FollowUp, Parts]):
         nDCG@10.
         """
         by_variant = {
-            variant: scores({one: _found(rows[one], variant, retriever) for one in self.items}, qrels, RETRIEVAL)
+            variant: scores(
+                {follow_up_id: _found_ids(rows[follow_up_id], variant, retriever) for follow_up_id in self.items},
+                qrels,
+                RETRIEVAL_MEASURES,
+            )
             for variant in VARIANTS
         }
         measured = {variant: means(by_measure, self.seed) for variant, by_measure in by_variant.items()}
@@ -138,31 +142,31 @@ def rouge1(written: str, human: str) -> dict[str, float]:
     return {"recall": same / max(theirs.total(), 1), "f1": 2 * same / max(total, 1)}
 
 
-def choose(follow_ups: Sequence[FollowUp], some: Sample, judged: Qrels | None) -> dict[str, FollowUp]:
+def sample_follow_ups(follow_ups: Sequence[FollowUp], sample: Sample, judged: Qrels | None) -> dict[str, FollowUp]:
     """A sample, by id, of those that a person rewrote; where there are judgements, of judged ones only.
 
     Raises:
         DataError: there are none.
     """
-    usable = [one for one in follow_ups if one.human and (judged is None or one.id in judged)]
+    usable = [follow_up for follow_up in follow_ups if follow_up.human and (judged is None or follow_up.id in judged)]
     if not usable:
         raise DataError("No follow-up has both a human rewrite and a judgement; give files that belong together.")
-    return {one.id: one for one in some.drawn(usable)}
+    return {follow_up.id: follow_up for follow_up in sample.draw(usable)}
 
 
 def _likeness(rows: Sequence[Row], variant: str, seed: int) -> Summary:
-    written, human = [row[variant] for row in rows], [row["human"] for row in rows]
-    rouges = list(map(rouge1, written, human))
+    texts, human_texts = [row[variant] for row in rows], [row["human"] for row in rows]
+    rouges = list(map(rouge1, texts, human_texts))
     likeness = {
         "ROUGE-1 recall": [rouge["recall"] for rouge in rouges],
         "ROUGE-1 F1": [rouge["f1"] for rouge in rouges],
-        "EM": [exact_match(one, [other]) for one, other in zip(written, human, strict=True)],
+        "EM": [exact_match(text, [human_text]) for text, human_text in zip(texts, human_texts, strict=True)],
     }
     *rouge, em = means(likeness, seed).items()
-    return dict([*rouge, ("BLEU", BLEU().corpus_score(written, [human]).score), em])
+    return dict([*rouge, ("BLEU", BLEU().corpus_score(texts, [human_texts]).score), em])
 
 
-def _found(row: Row, variant: str, retriever: Retriever) -> list[str]:
+def _found_ids(row: Row, variant: str, retriever: Retriever) -> list[str]:
     turn = Turn(row["utterance"], question=row["ours"], rewritten=row["ours"] != row["utterance"])
     query = search_text(turn) if variant == "searched" else row[variant]
     return [passage.id for passage in retriever.search(query, 100)]
@@ -172,7 +176,7 @@ def _dialogue(location: str, record: Mapping[str, Any]) -> Iterator[FollowUp]:
     try:
         dialogue = _Dialogue.model_validate(record, strict=True)
     except ValidationError as error:
-        key = [one for one in error.errors()[0]["loc"] if isinstance(one, str) and one not in {"str", "int"}][-1]
+        key = [part for part in error.errors()[0]["loc"] if isinstance(part, str) and part not in {"str", "int"}][-1]
         raise DataError(
             f"{location}, is neither a dialogue of CANARD nor a topic of iKAT: '{key}' is missing or holds something"
             " else; mend or remove the line."

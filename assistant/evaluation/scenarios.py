@@ -29,23 +29,23 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from assistant import turn as flow
-from assistant.chat import Source
+from assistant.chat import PartsSource
 from assistant.errors import DataError, FactError, SequiturError
-from assistant.evaluation.reply_marks import Pattern, by_kind, has
-from assistant.experiment.datasets import Record, Strict
+from assistant.evaluation.reply_marks import Pattern, has_match, shares_by_kind
+from assistant.experiment.datasets import Record, StrictRecord
 from assistant.experiment.runs import Row, Run
-from assistant.experiment.task import Rows, Summary, Task, decided_by, unusual
+from assistant.experiment.task import Rows, Summary, Task, claim_of_fields, non_default_fields
 from assistant.library.index import add_documents
 from assistant.library.shelves import is_library, library_folder, own_library, remove_library
 from assistant.settings import Settings
-from assistant.text.markers import read as without_markers
+from assistant.text.markers import extract_markers as without_markers
 from assistant.types import Choices, Exchange, Fact, Turn, new_id, now
 from assistant.wording.replies import fixed
 from ptkb.store import validated
 
-Expect = Literal["answer", "no_answer", "uncited", "either"]
+ExpectedReply = Literal["answer", "no_answer", "uncited", "either"]
 # How the assistant knows the facts: they are stored, or stated in the message itself, or in a message before it.
-FactsAre = Literal["stored", "in_message", "in_earlier_message"]
+FactPlacement = Literal["stored", "in_message", "in_earlier_message"]
 
 
 def _fact(text: str) -> str:
@@ -58,14 +58,14 @@ def _fact(text: str) -> str:
 Text = Annotated[str, Field(min_length=1)]
 
 
-class Document(Strict):
+class Document(StrictRecord):
     """A document of the user's own: its file name, whose ending says how it is read, and its text."""
 
     name: Text
     text: Text
 
 
-class Scenario(Strict, Record):
+class Scenario(StrictRecord, Record):
     """One utterance with all that a turn knows beforehand, and the marks that its reply is judged by.
 
     Results are told by `kind`, whatever name the file gives it.
@@ -79,7 +79,7 @@ class Scenario(Strict, Record):
     history: tuple[tuple[str, str], ...] = ()
     documents: tuple[Document, ...] = ()
     ask: Text
-    expect: Expect
+    expect: ExpectedReply
     must: tuple[Pattern, ...] = ()
     must_not: tuple[Pattern, ...] = ()
     no_such, what, give = "no scenario", "scenarios", "a file of {id, kind, ask, expect, ...} lines"
@@ -99,19 +99,19 @@ def read_scenarios(path: Path) -> dict[str, Scenario]:
     return by_id
 
 
-def stating(scenario: Scenario, where: FactsAre) -> Scenario:
+def place_facts(scenario: Scenario, where: FactPlacement) -> Scenario:
     """The scenario with its facts stored, as it is, or stated in its conversation instead."""
-    stated = " ".join(scenario.facts)
-    if where == "stored" or not stated:
+    facts_text = " ".join(scenario.facts)
+    if where == "stored" or not facts_text:
         return scenario
     if where == "in_message":
-        return scenario.model_copy(update={"facts": (), "ask": f"{stated} {scenario.ask}"})
-    before = (stated, fixed("acknowledged").text)
-    return scenario.model_copy(update={"facts": (), "history": (before, *scenario.history)})
+        return scenario.model_copy(update={"facts": (), "ask": f"{facts_text} {scenario.ask}"})
+    exchange = (facts_text, fixed("acknowledged").text)
+    return scenario.model_copy(update={"facts": (), "history": (exchange, *scenario.history)})
 
 
 @dataclass(frozen=True)
-class Scenarios(Task[Scenario, Source]):
+class Scenarios(Task[Scenario, PartsSource]):
     """The `items`, of the file `scenarios`; a user of each scenario and of this `folder` alone has its documents.
 
     `facts` says how the assistant knows the scenarios' facts.
@@ -123,13 +123,17 @@ class Scenarios(Task[Scenario, Source]):
     choices: Choices
     model: str
     folder: Path
-    facts: FactsAre = "stored"
+    facts: FactPlacement = "stored"
 
     def claim(self) -> Row:
         """See `Task`."""
-        return {**decided_by(self, "scenarios", "model"), **unusual(self, "facts"), **asdict(self.choices)}
+        return {
+            **claim_of_fields(self, "scenarios", "model"),
+            **non_default_fields(self, "facts"),
+            **asdict(self.choices),
+        }
 
-    def row(self, item: Scenario, source: Source) -> Row:
+    def row(self, item: Scenario, source: PartsSource) -> Row:
         """See `Task`.
 
         Raises:
@@ -139,7 +143,7 @@ class Scenarios(Task[Scenario, Source]):
         user = f"scenario {sha256(str(self.folder.resolve()).encode()).hexdigest()} {item.id}"
         with _documents(item, user, source.settings):
             turn = _run(_start(item, self.choices), source, user)
-        reasons = verdict(item, turn)
+        reasons = find_problems(item, turn)
         titles = {passage.id: passage.full_title for passage in turn.passages}
         return {
             "id": item.id,
@@ -147,8 +151,13 @@ class Scenarios(Task[Scenario, Source]):
             "why": " ".join(reasons),
             "answer": turn.answer.text if turn.answer else "",
             "citations": [
-                {"n": one.n, "passage_id": one.passage_id, "title": titles.get(one.passage_id, ""), "quote": one.quote}
-                for one in turn.citations
+                {
+                    "n": citation.n,
+                    "passage_id": citation.passage_id,
+                    "title": titles.get(citation.passage_id, ""),
+                    "quote": citation.quote,
+                }
+                for citation in turn.citations
             ],
             "origin": turn.answer.origin if turn.answer else "",
             "seconds": round(turn.seconds, 3),
@@ -156,18 +165,20 @@ class Scenarios(Task[Scenario, Source]):
 
     def summarise(self, rows: Rows) -> Summary:
         """The share that passed, over all and by kind in the file's order, with Wilson's 95 % intervals."""
-        seconds = [rows[one]["seconds"] for one in self.items]
+        seconds = [rows[scenario_id]["seconds"] for scenario_id in self.items]
         return {
-            **by_kind((one.kind, rows[name]["passed"]) for name, one in self.items.items()),
+            **shares_by_kind(
+                (scenario.kind, rows[scenario_id]["passed"]) for scenario_id, scenario in self.items.items()
+            ),
             "seconds": {"median": median(seconds), "slowest": max(seconds)},
         }
 
     def details(self, summary: Summary, run: Run[str]) -> str:  # noqa: ARG002 - the signature is Task's
         """Every reply in full beside its verdict."""
-        return "\n".join(_answer(one, run.rows[name]) for name, one in self.items.items())
+        return "\n".join(_answer(scenario, run.rows[scenario_id]) for scenario_id, scenario in self.items.items())
 
 
-def _run(turn: Turn, source: Source, user: str) -> Turn:
+def _run(turn: Turn, source: PartsSource, user: str) -> Turn:
     """The turn at its end; one that a person could mend the cause of has failed, and a bug ends the run."""
     try:
         with source.lent(user, turn.choices) as parts:
@@ -182,7 +193,9 @@ def _start(scenario: Scenario, choices: Choices) -> Turn:
     return Turn(
         scenario.ask,
         # as the conversation keeps them: without their markers
-        tuple(Exchange(said, said, without_markers(reply, most=0).text) for said, reply in scenario.history),
+        tuple(
+            Exchange(utterance, utterance, without_markers(reply, max_number=0).text) for utterance, reply in scenario.history
+        ),
         tuple(Fact(new_id(), text, moment, moment) for text in scenario.facts),
         choices,
     )
@@ -194,47 +207,50 @@ def _documents(scenario: Scenario, user: str, settings: Settings) -> Iterator[No
     library = own_library(user)
     try:
         with TemporaryDirectory() as folder:
-            paths = [Path(folder, Path(one.name).name) for one in scenario.documents]
+            paths = [Path(folder, Path(document.name).name) for document in scenario.documents]
             for path, document in zip(paths, scenario.documents, strict=True):
                 path.write_text(document.text, encoding="utf-8")
             for outcome in add_documents(library, paths, settings, uploaded=True) if paths else ():
                 if outcome.status == "skipped":
-                    why = f"the document {outcome.name} can't be used ({outcome.reason}); mend it."
-                    raise DataError(f"Scenario {scenario.id}: {why}")
+                    problem = f"the document {outcome.name} can't be used ({outcome.reason}); mend it."
+                    raise DataError(f"Scenario {scenario.id}: {problem}")
         yield
     finally:
         if is_library(library_folder(library, settings)):
             remove_library(library, settings)
 
 
-def verdict(scenario: Scenario, turn: Turn) -> list[str]:
+def find_problems(scenario: Scenario, turn: Turn) -> list[str]:
     """What is wrong with the turn by the scenario's marks, a sentence each; nothing if it passes."""
     reply = turn.answer.text if turn.answer else ""
     if turn.status == "failed":
         return [f"The turn failed: {turn.error}"]
     if not reply.strip():
         return ["There is no reply."]
-    wrong = []
+    problems = []
     if scenario.expect == "answer" and not turn.citations:
-        wrong.append("Nothing is cited.")
+        problems.append("Nothing is cited.")
     if scenario.expect in {"no_answer", "uncited"} and turn.citations:
-        wrong.append(f"{len(turn.citations)} citation(s), where none should be.")
-    wrong += [f"The reply lacks '{one}'." for one in scenario.must if not has(reply, one)]
-    wrong += [f"The reply has '{one}'." for one in scenario.must_not if has(reply, one)]
-    return wrong
+        problems.append(f"{len(turn.citations)} citation(s), where none should be.")
+    problems += [f"The reply lacks '{pattern}'." for pattern in scenario.must if not has_match(reply, pattern)]
+    problems += [f"The reply has '{pattern}'." for pattern in scenario.must_not if has_match(reply, pattern)]
+    return problems
 
 
 def _answer(scenario: Scenario, row: Row) -> str:
     context = [
         *(f"Fact: {fact}" for fact in scenario.facts),
-        *(f"Before: {said} / {reply}" for said, reply in scenario.history),
+        *(f"Before: {utterance} / {reply}" for utterance, reply in scenario.history),
         *(f"Document: {document.name}" for document in scenario.documents),
         f"Asked: {scenario.ask}",
     ]
-    cited = [f"[{one['n']}] {one['title']}: {one['quote']}" for one in row["citations"]]
+    citation_lines = [f"[{citation['n']}] {citation['title']}: {citation['quote']}" for citation in row["citations"]]
     lines = [
         f"### {scenario.id}: {'passed' if row['passed'] else 'FAILED'}",
-        *(f"- {' '.join(one.split())}" for one in (*context, *([f"**{row['why']}**"] if row["why"] else []), *cited)),
+        *(
+            f"- {' '.join(line.split())}"
+            for line in (*context, *([f"**{row['why']}**"] if row["why"] else []), *citation_lines)
+        ),
         "",
         *(f"> {line}" for line in row["answer"].splitlines()),
         "",

@@ -17,7 +17,7 @@ import pandas as pd
 from pandas import DataFrame
 
 from assistant.errors import DataError
-from assistant.experiment.datasets import Gold
+from assistant.experiment.datasets import GoldPlacement
 from assistant.experiment.measures import differences, mean, means, unknown_scores
 from assistant.experiment.runs import Row
 from assistant.experiment.task import Summary
@@ -28,8 +28,8 @@ KEY = ("strategy", "k", "placement", "samples", "shots", "id")
 MEASURES = ("em", "f1", "unknown", "nm", "gold_found", "prompt_tokens", "completion_tokens", "seconds")
 MARKS = ("unanswerable", "empty", "failed", "pooled")
 FIELDS = ("made", *KEY, *MEASURES, *MARKS, "recalls")
-_KINDS = dict.fromkeys(FIELDS, "str") | dict.fromkeys(MEASURES, "float") | dict.fromkeys(MARKS, "int")
-_KINDS |= dict.fromkeys(("k", "samples", "shots"), "int")
+_COLUMN_TYPES = dict.fromkeys(FIELDS, "str") | dict.fromkeys(MEASURES, "float") | dict.fromkeys(MARKS, "int")
+_COLUMN_TYPES |= dict.fromkeys(("k", "samples", "shots"), "int")
 _SETTING = ["k", "placement", "samples", "shots"]
 
 
@@ -38,7 +38,7 @@ class Setting:
     """What can vary within one run: passages shown, where the gold one is, samples per prompt (1 = greedy), shots."""
 
     k: int = 5
-    placement: Gold = "none"
+    placement: GoldPlacement = "none"
     samples: int = 1
     shots: int = 0
 
@@ -47,10 +47,10 @@ class Setting:
         return f"k = {self.k}, gold {self.placement}, p = {self.samples}{shots}"
 
 
-def of_rows(asked: Row, rows: Sequence[Row]) -> DataFrame:
-    """The scores of rows that were made with what was `asked`, in their order."""
+def of_rows(claim: Row, rows: Sequence[Row]) -> DataFrame:
+    """The scores of rows that were made as the task's `claim` says, in their order."""
     # samples of one order that leave each other out are what is pooled
-    digest = sha256(json.dumps({**asked, "skip": 0}, sort_keys=True).encode()).hexdigest()[:12]
+    digest = sha256(json.dumps({**claim, "skip": 0}, sort_keys=True).encode()).hexdigest()[:12]
     scores = [
         {
             "shots": 0,
@@ -59,11 +59,11 @@ def of_rows(asked: Row, rows: Sequence[Row]) -> DataFrame:
             "empty": not row["answer"].strip(),
             "failed": bool(row["error"]),
             "pooled": bool(row["pool"]),
-            "recalls": " ".join(f"{one['recall']:g}" for one in row.get("iterations", ())),
+            "recalls": " ".join(f"{iteration['recall']:g}" for iteration in row.get("iterations", ())),
         }
         for row in rows
     ]
-    return DataFrame(scores, columns=list(FIELDS)).astype(_KINDS)
+    return DataFrame(scores, columns=list(FIELDS)).astype(_COLUMN_TYPES)
 
 
 def summaries(scores: DataFrame, seed: int) -> list[Summary]:
@@ -72,7 +72,7 @@ def summaries(scores: DataFrame, seed: int) -> list[Summary]:
     A measure is `{"value", "low", "high"}` with the ends of its 95 % bootstrap interval over questions; shares are
     between 0 and 1.
     """
-    return [_summary(setting, of, seed) for setting, of in _by_setting(scores)]
+    return [_summary(setting, setting_scores, seed) for setting, setting_scores in _by_setting(scores)]
 
 
 def as_csv(scores: DataFrame) -> str:
@@ -96,7 +96,7 @@ def read(path: Path) -> DataFrame:
     if tuple(table.columns) != FIELDS:
         raise DataError(f"{path} is no file of scores; `evaluate answers` writes them as scores.csv.")
     try:
-        return table.astype(_KINDS)
+        return table.astype(_COLUMN_TYPES)
     except ValueError as error:
         raise DataError(f"{path} is broken ({error}); make the file again.") from error
 
@@ -111,39 +111,45 @@ def pool(files: Sequence[Path]) -> DataFrame:
     pooled = pd.concat([read(path).assign(file=str(path)) for path in files], ignore_index=True)
     if pooled.empty:
         raise DataError("The files hold no scores; give the scores.csv of runs that are done.")
-    for _, other in pooled[pooled["made"] != pooled["made"][0]].iterrows():
-        raise DataError(f"{other['file']} was made with another model, seed or loop than {files[0]}, or on other data.")
-    for _, again in pooled[pooled.duplicated(list(KEY))].iterrows():
-        raise DataError(f"{again['file']} has {again['id']} once more; only runs on other questions can be pooled.")
-    for setting, of in _by_setting(pooled):
-        (first, first_ids), *others = of.groupby("strategy", sort=False)["id"]
-        for name, ids in others:
+    for _, other_row in pooled[pooled["made"] != pooled["made"][0]].iterrows():
+        raise DataError(
+            f"{other_row['file']} was made with another model, seed or loop than {files[0]}, or on other data."
+        )
+    for _, duplicate in pooled[pooled.duplicated(list(KEY))].iterrows():
+        raise DataError(
+            f"{duplicate['file']} has {duplicate['id']} once more; only runs on other questions can be pooled."
+        )
+    for setting, setting_scores in _by_setting(pooled):
+        (first_name, first_ids), *other_groups = setting_scores.groupby("strategy", sort=False)["id"]
+        for name, ids in other_groups:
             if set(ids) != set(first_ids):
                 raise DataError(
-                    f"{name} was asked {len(ids)} questions at {setting} and {first} {len(first_ids)}, or others; pool"
-                    " runs of the same strategies."
+                    f"{name} was asked {len(ids)} questions at {setting} and {first_name} {len(first_ids)}, or others;"
+                    " pool runs of the same strategies."
                 )
     return pooled.drop(columns="file")
 
 
 def _by_setting(scores: DataFrame) -> Iterator[tuple[Setting, DataFrame]]:
-    for (k, placement, samples, shots), of in scores.groupby(_SETTING, sort=False):
-        yield Setting(int(k), placement, int(samples), int(shots)), of
+    for (k, placement, samples, shots), setting_scores in scores.groupby(_SETTING, sort=False):
+        yield Setting(int(k), placement, int(samples), int(shots)), setting_scores
 
 
 def _summary(setting: Setting, scores: DataFrame, seed: int) -> Summary:
-    by_strategy = {str(name): of.set_index("id") for name, of in scores.groupby("strategy", sort=False)}
+    by_strategy = {str(name): rows.set_index("id") for name, rows in scores.groupby("strategy", sort=False)}
     base = next((name for name in BASES if name in by_strategy), "")
-    first = next(iter(by_strategy.values()))
-    columns = {name: of.loc[first.index, list(MEASURES)] for name, of in by_strategy.items()}
+    first_rows = next(iter(by_strategy.values()))
+    columns = {name: rows.loc[first_rows.index, list(MEASURES)] for name, rows in by_strategy.items()}
     return {
         **asdict(setting),
-        "questions": len(first),
+        "questions": len(first_rows),
         "base": base,
-        "gold_found": mean(first["gold_found"], seed),
-        "strategies": {name: _measures(of.loc[first.index], seed) for name, of in by_strategy.items()},
+        "gold_found": mean(first_rows["gold_found"], seed),
+        "strategies": {name: _measures(rows.loc[first_rows.index], seed) for name, rows in by_strategy.items()},
         "differences": {
-            name: differences(of, columns[base], seed) for name, of in columns.items() if base and name != base
+            name: differences(measures, columns[base], seed)
+            for name, measures in columns.items()
+            if base and name != base
         },
     }
 
@@ -157,6 +163,6 @@ def _measures(scores: DataFrame, seed: int) -> Summary:
         "recall": [mean(recalls[iteration], seed) for iteration in recalls],
     }
     if scores["unanswerable"].any():
-        of = unknown_scores(scores["unknown"].astype(bool), scores["unanswerable"], seed)
-        summary |= {f"unknown_{name}": value for name, value in of.items()}
+        unknown_measures = unknown_scores(scores["unknown"].astype(bool), scores["unanswerable"], seed)
+        summary |= {f"unknown_{name}": value for name, value in unknown_measures.items()}
     return summary

@@ -17,7 +17,7 @@ from cachetools import cached
 
 from assistant import loops
 from assistant.evaluation.baselines import generate
-from assistant.experiment.cache import saved_by
+from assistant.experiment.cache import saved_seconds_of
 from assistant.experiment.conditions import always_drafting
 from assistant.flow.timing import charged, timed
 from assistant.llm.meter import Meter
@@ -29,7 +29,7 @@ from assistant.settings import Settings
 from assistant.steps import relevance
 from assistant.types import Choices, Passage, Query, Turn
 
-ALONE = ("question", "draft", "generate")
+SINGLE_SEARCHES = ("question", "draft", "generate")
 ITERATIONS = 3
 BM25 = "bm25"
 
@@ -56,7 +56,7 @@ class Finder:
         self._loops, self._stop = loops, stop or Event()
         # a thread that asks for what another one is just computing waits for it
         self._parts = cached({}, condition=Condition())(parts)
-        self._run = cached({}, condition=Condition())(self._ran)
+        self._cached_run = cached({}, condition=Condition())(self._run_loop)
         self._search = cached({}, condition=Condition())(retriever.search)
 
     def find(self, loop: str, question: str, depth: int, k: int | None = None) -> tuple[Passage, ...]:
@@ -68,8 +68,8 @@ class Finder:
         if loop == "ranked":  # what it chose is used as it is, instead of searching for its last query again
             return self.turn(loop, question, max(depth, k or 0)).passages[:depth]
         # as deep as in a turn, so that what is fused does not depend on how much of it is wanted
-        deep = max(depth, self._settings.retrieve.fusion_depth)
-        rankings = {query.name: self._search(query.text, deep) for query in self.queries(loop, question, k)}
+        search_depth = max(depth, self._settings.retrieve.fusion_depth)
+        rankings = {query.name: self._search(query.text, search_depth) for query in self.queries(loop, question, k)}
         return tuple(fuse(rankings, depth, self._settings.retrieve.rrf_k))
 
     def queries(self, loop: str, question: str, k: int | None = None) -> tuple[Query, ...]:
@@ -90,15 +90,15 @@ class Finder:
         if loop == "question":
             return Turn(question, question=question, queries=(Query("question", question),))
         name = "grg" if loop == "draft" else loop
-        return self._run(name, question, k or self._settings.retrieve.top_k_for(name))
+        return self._cached_run(name, question, k or self._settings.retrieve.top_k_for(name))
 
-    def _ran(self, name: str, question: str, k: int) -> Turn:
+    def _run_loop(self, name: str, question: str, k: int) -> Turn:
         turn = Turn(question, question=question, choices=Choices(loop=name, k=k, loops=self._loops))
         llm = self._parts().llm
         parts = replace(self._parts(), settings=self._settings, llm=Meter(RepetitionCutter(llm)))
-        before = saved_by(llm)
+        seconds_before = saved_seconds_of(llm)
         *_, turn = timed("passages", _step(name), turn, parts, self._stop)
-        return charged(turn, "passages", saved_by(llm) - before)
+        return charged(turn, "passages", saved_seconds_of(llm) - seconds_before)
 
 
 def check_loops(names: Sequence[str]) -> None:
@@ -108,7 +108,7 @@ def check_loops(names: Sequence[str]) -> None:
         SettingsError: a loop doesn't exist; the message lists those that do.
     """
     for name in names:
-        if name not in ALONE:
+        if name not in SINGLE_SEARCHES:
             _step(name)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from assistant.errors import DataError
 from assistant.evaluation.scenarios import Scenario
 from assistant.experiment.datasets import Question
-from assistant.experiment.measures import answer_recall, auc, counted
+from assistant.experiment.measures import answer_recall, auc, share_passed
 from assistant.experiment.runs import Row
 from assistant.experiment.task import Summary
 from assistant.judges.relevance.estimate import READ_CLOSELY, estimates, set_confidence
@@ -24,11 +24,15 @@ from assistant.text.chunks import Block, chunk
 from assistant.types import Claim, Passage
 
 # The estimates by which a sentence may count as an answer, and their names in the summary.
-BY = {"relevance": "the estimator", "support": "the judge, the sentence alone", "likely": "as a turn decides",
-      "passage": "the judge, the whole passage"}  # fmt: skip
+ESTIMATE_NAMES = {
+    "relevance": "the estimator",
+    "support": "the judge, the sentence alone",
+    "likely": "as a turn decides",
+    "passage": "the judge, the whole passage",
+}
 
 
-def quoting(
+def quote_rows(
     questions: Sequence[Question], passages: Mapping[str, Passage], estimator: Estimator, judge: SupportJudge,
     progress: Callable[[int], None],
 ) -> list[Row]:  # fmt: skip
@@ -38,22 +42,23 @@ def quoting(
     """
     rows = []
     for n, question in enumerate(questions, 1):
-        gold = [passages[one] for one in question.gold if one in passages]
+        gold = [passages[passage_id] for passage_id in question.gold if passage_id in passages]
         best = best_sentence(question.text, gold, estimator, judge, Event())
         if best is not None:
-            whole = next(one for one in gold if best.passage.id.startswith(f"{one.id} "))
-            [read] = judge.judge([Claim(best.passage.text, (whole,), question.text)], Event())
-            holds = bool(answer_recall(best.passage.text, question.answers)) if question.answers else False
+            source_passage = next(passage for passage in gold if best.passage.id.startswith(f"{passage.id} "))
+            [verdict] = judge.judge([Claim(best.passage.text, (source_passage,), question.text)], Event())
+            has_answer = bool(answer_recall(best.passage.text, question.answers)) if question.answers else False
             rows.append({
-                "id": question.id, "answerable": bool(question.answers), "right": holds if holds or not question.answers
-                else None, "relevance": best.relevance, "support": best.support, "likely": best.likely,
-                "passage": read.probability,
+                "id": question.id, "answerable": bool(question.answers),
+                "right": has_answer if has_answer or not question.answers else None,
+                "relevance": best.relevance, "support": best.support, "likely": best.likely,
+                "passage": verdict.probability,
             })  # fmt: skip
         progress(n)
     return rows
 
 
-def quoted(rows: Sequence[Row], threshold: float, seed: int) -> Summary:
+def quote_summary(rows: Sequence[Row], threshold: float, seed: int) -> Summary:
     """The AUC of each estimate, and the shares of right and wrong sentences that pass the threshold.
 
     Raises:
@@ -67,37 +72,50 @@ def quoted(rows: Sequence[Row], threshold: float, seed: int) -> Summary:
     passing = [row["likely"] >= threshold for row in decided]
     return {
         "questions": len(rows),
-        "the sentence has the answer, of questions that are answered": counted(
+        "the sentence has the answer, of questions that are answered": share_passed(
             [row["right"] is True for row in answerable]
         ),
-        "auc": {name: auc(np.array([row[key] for row in decided]), right, seed) for key, name in BY.items()},
+        "auc": {
+            name: auc(np.array([row[key] for row in decided]), right, seed) for key, name in ESTIMATE_NAMES.items()
+        },
         "threshold": threshold,
-        "right that pass": counted([one for one, is_right in zip(passing, right, strict=True) if is_right]),
-        "wrong that pass": counted([one for one, is_right in zip(passing, right, strict=True) if not is_right]),
+        "right that pass": share_passed([passes for passes, is_right in zip(passing, right, strict=True) if is_right]),
+        "wrong that pass": share_passed(
+            [passes for passes, is_right in zip(passing, right, strict=True) if not is_right]
+        ),
     }
 
 
-def own_passages(scenarios: Sequence[Scenario], others: Mapping[str, str], estimator: Estimator) -> list[Row]:
+def own_passage_rows(scenarios: Sequence[Scenario], others: Mapping[str, str], estimator: Estimator) -> list[Row]:
     """The confidence in each scenario's documents for its question, and in all documents for the `others`.
 
     `whole` reads passages as a whole, `closely` also sentence by sentence, as turns read a person's own passages.
     """
-    documents = {one.name: list(_passages(one.name, one.text)) for scenario in scenarios for one in scenario.documents}
-    asked: list[tuple[str, str, str, list[Passage]]] = [
-        (one.id, one.ask, one.expect, [passage for document in one.documents for passage in documents[document.name]])
-        for one in scenarios
-        if one.documents
+    documents = {
+        document.name: list(_passages(document.name, document.text))
+        for scenario in scenarios
+        for document in scenario.documents
+    }
+    cases: list[tuple[str, str, str, list[Passage]]] = [
+        (
+            scenario.id,
+            scenario.ask,
+            scenario.expect,
+            [passage for document in scenario.documents for passage in documents[document.name]],
+        )
+        for scenario in scenarios
+        if scenario.documents
     ]
-    every = [passage for passages in documents.values() for passage in passages]
-    asked += [(name, text, "unrelated", every) for name, text in others.items()]
+    all_passages = [passage for passages in documents.values() for passage in passages]
+    cases += [(name, text, "unrelated", all_passages) for name, text in others.items()]
     return [
         {"id": name, "expect": expect, "whole": _confidence(text, passages, estimator, own=False),
          "closely": _confidence(text, passages, estimator, own=True)}
-        for name, text, expect, passages in asked
+        for name, text, expect, passages in cases
     ]  # fmt: skip
 
 
-def read_closely(rows: Sequence[Row], threshold: float, talk: float, seed: int) -> Summary:
+def own_passage_summary(rows: Sequence[Row], threshold: float, small_talk: float, seed: int) -> Summary:
     """How well both ways of reading separate documents that answer from others, by the thresholds of `relevance`.
 
     Raises:
@@ -105,21 +123,21 @@ def read_closely(rows: Sequence[Row], threshold: float, talk: float, seed: int) 
     """
     summary: dict[str, Any] = {}
     for reading in ("whole", "closely"):
-        of = {
+        scores = {
             kind: [row[reading] for row in rows if row["expect"] == kind]
             for kind in ("answer", "no_answer", "unrelated")
         }
-        if not of["answer"] or not of["unrelated"]:
+        if not scores["answer"] or not scores["unrelated"]:
             raise DataError("Give scenarios with documents that answer, and questions on other things beside them.")
         summary[reading] = {
-            "answered": len(of["answer"]), "unrelated": len(of["unrelated"]),
-            "median, answered": median(of["answer"]), "median, unrelated": median(of["unrelated"]),
-            "highest, unrelated": max(of["unrelated"]),
-            "answered under relevance.threshold": sum(one < threshold for one in of["answer"]),
-            "answered from relevance.small_talk_threshold on": sum(one >= talk for one in of["answer"]),
-            "auc, answered against unrelated": _auc(of["answer"], of["unrelated"], seed),
-            **({"auc, answered against those that look so": _auc(of["answer"], of["no_answer"], seed)}
-               if of["no_answer"] else {}),
+            "answered": len(scores["answer"]), "unrelated": len(scores["unrelated"]),
+            "median, answered": median(scores["answer"]), "median, unrelated": median(scores["unrelated"]),
+            "highest, unrelated": max(scores["unrelated"]),
+            "answered under relevance.threshold": sum(score < threshold for score in scores["answer"]),
+            "answered from relevance.small_talk_threshold on": sum(score >= small_talk for score in scores["answer"]),
+            "auc, answered against unrelated": _auc(scores["answer"], scores["unrelated"], seed),
+            **({"auc, answered against those that look so": _auc(scores["answer"], scores["no_answer"], seed)}
+               if scores["no_answer"] else {}),
         }  # fmt: skip
     return summary
 
@@ -130,9 +148,9 @@ def _auc(right: Sequence[float], wrong: Sequence[float], seed: int) -> dict[str,
 
 
 def _confidence(question: str, passages: Sequence[Passage], estimator: Estimator, *, own: bool) -> float:
-    every = [replace(one, own=own) for one in passages]
-    some = (every[start : start + READ_CLOSELY] for start in range(0, len(every), READ_CLOSELY))
-    return max(set_confidence(estimates(question, one, estimator, Event())) for one in some)
+    all_passages = [replace(passage, own=own) for passage in passages]
+    batches = (all_passages[start : start + READ_CLOSELY] for start in range(0, len(all_passages), READ_CLOSELY))
+    return max(set_confidence(estimates(question, batch, estimator, Event())) for batch in batches)
 
 
 def _passages(name: str, text: str) -> Iterator[Passage]:

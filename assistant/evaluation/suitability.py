@@ -19,8 +19,8 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from assistant.errors import DataError
-from assistant.experiment.datasets import named_passage, named_passages, parsed, records
-from assistant.experiment.measures import told_apart
+from assistant.experiment.datasets import named_passage, named_passages, records, validated_record
+from assistant.experiment.measures import classification_measures
 from assistant.experiment.runs import Row
 from assistant.experiment.task import Summary
 from assistant.prompting.render import render
@@ -53,7 +53,7 @@ def read_pairs(path: Path, corpora: Sequence[Path] = ()) -> list[Pair]:
     rows = list(records(path))
     passages = named_passages((row for _, row in rows if "text" not in row), corpora)
     pairs = [
-        parsed(location, {"text": _quoted(location, row, passages), **row}, Pair, "no pair of fact and text")
+        validated_record(location, {"text": _quoted(location, row, passages), **row}, Pair, "no pair of fact and text")
         for location, row in rows
     ]
     if not pairs:
@@ -90,21 +90,21 @@ def measure(pairs: Sequence[Pair], judge: Judge, threshold: float) -> tuple[Summ
         probabilities.append(judge(pair))
         times.append((perf_counter() - start) * 1000)
 
-    def told(indices: Sequence[int], *names: str) -> Summary:
+    def separation(indices: Sequence[int], *names: str) -> Summary:
         labels = [bool(pairs[n].clash) for n in indices]
-        apart = told_apart(labels, [probabilities[n] for n in indices], threshold)
-        return {**{name: apart[name] for name in names}, "pairs": len(indices), "clashing": sum(labels)}
+        measures = classification_measures(labels, [probabilities[n] for n in indices], threshold)
+        return {**{name: measures[name] for name in names}, "pairs": len(indices), "clashing": sum(labels)}
 
     kinds = dict.fromkeys(pair.kind for pair in pairs if pair.kind)
-    of_kind = {kind: [n for n, pair in enumerate(pairs) if pair.kind == kind] for kind in kinds}
+    indices_by_kind = {kind: [n for n, pair in enumerate(pairs) if pair.kind == kind] for kind in kinds}
     summary = {
-        **told(range(len(pairs)), "auc", *_SHARES),
+        **separation(range(len(pairs)), "auc", *_SHARES),
         "ms": median(times),
         "threshold": threshold,
-        "kinds": {kind: told(indices, *_SHARES) for kind, indices in of_kind.items()},
+        "kinds": {kind: separation(indices, *_SHARES) for kind, indices in indices_by_kind.items()},
     }
-    judged = enumerate(zip(pairs, probabilities, strict=True), 1)
-    return summary, [{"id": str(n), **asdict(pair), "probability": score} for n, (pair, score) in judged]
+    numbered_pairs = enumerate(zip(pairs, probabilities, strict=True), 1)
+    return summary, [{"id": str(n), **asdict(pair), "probability": score} for n, (pair, score) in numbered_pairs]
 
 
 def _quoted(location: str, row: Mapping[str, Any], passages: Mapping[str, Passage]) -> str | None:

@@ -21,8 +21,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
-from assistant.experiment.datasets import named_passage, named_passages, of_split, parsed, records
-from assistant.experiment.measures import told_apart
+from assistant.experiment.datasets import named_passage, named_passages, of_split, records, validated_record
+from assistant.experiment.measures import classification_measures
 from assistant.experiment.runs import Row
 from assistant.experiment.task import Summary
 from assistant.protocols import SupportJudge
@@ -32,11 +32,11 @@ Label = Literal["supported", "partially_supported", "not_supported"]
 # Gives each pair's support, in [0, 1].
 Judge = Callable[[Sequence["Pair"]], list[float]]
 # Pairs read at once, about as many as a long answer has sentences.
-TOGETHER = 16
+BATCH_SIZE = 16
 
 
 def _joined(value: object) -> object:
-    is_list = isinstance(value, list) and all(isinstance(one, str) for one in value)
+    is_list = isinstance(value, list) and all(isinstance(sentence, str) for sentence in value)
     return " ".join(value) if isinstance(value, list) and is_list else value
 
 
@@ -80,7 +80,8 @@ def read_pairs(path: Path, split: str = "", corpora: Sequence[Path] = ()) -> lis
     rows = list(records(path))
     passages = named_passages((row for _, row in rows), corpora)
     pairs = [
-        parsed(location, _with_evidence(location, row, passages), Pair, "not a labelled pair") for location, row in rows
+        validated_record(location, _with_evidence(location, row, passages), Pair, "not a labelled pair")
+        for location, row in rows
     ]
     return of_split(pairs, split, path, "pairs", "lines of {claim, evidence, label}")
 
@@ -103,39 +104,39 @@ def by_judge(judge: SupportJudge) -> Judge:
 
 
 def measure(
-    pairs: Sequence[Pair], judge: Judge, threshold: float, told: Callable[[int], None]
+    pairs: Sequence[Pair], judge: Judge, threshold: float, progress: Callable[[int], None]
 ) -> tuple[Summary, list[Row]]:
-    """How well "supported" is told from the rest, and the milliseconds that a pair took; and a row for each pair.
+    """How well "supported" is separated from the rest, and the milliseconds that a pair took; and a row for each pair.
 
-    `auc` and `balanced_accuracy` are None where all pairs have one label. `told` is told how many pairs are judged.
+    `auc` and `balanced_accuracy` are None where all pairs have one label. `progress` gets the number of judged pairs.
     """
     judge(pairs[:1])  # what is only paid once is not the pairs'
-    begun, found = perf_counter(), list[float]()
-    for start in range(0, len(pairs), TOGETHER):
-        found += judge(pairs[start : start + TOGETHER])
-        told(len(found))
-    ms = 1000 * (perf_counter() - begun) / len(pairs)
-    apart = told_apart([pair.supported for pair in pairs], found, threshold)
-    judged = enumerate(zip(pairs, found, strict=True), 1)
-    rows = [{"id": str(n), **pair.model_dump(), "probability": score} for n, (pair, score) in judged]
+    start_time, probabilities = perf_counter(), list[float]()
+    for start in range(0, len(pairs), BATCH_SIZE):
+        probabilities += judge(pairs[start : start + BATCH_SIZE])
+        progress(len(probabilities))
+    ms = 1000 * (perf_counter() - start_time) / len(pairs)
+    separation = classification_measures([pair.supported for pair in pairs], probabilities, threshold)
+    numbered_pairs = enumerate(zip(pairs, probabilities, strict=True), 1)
+    rows = [{"id": str(n), **pair.model_dump(), "probability": score} for n, (pair, score) in numbered_pairs]
     summary = {
         "pairs": len(pairs),
         "threshold": threshold,
-        "auc": apart["auc"],
-        "balanced_accuracy": apart["balanced_accuracy"],
-        "precision": apart["precision"] or 0.0,
-        "recall": apart["recall"] or 0.0,
-        "right": _right(pairs, [score >= threshold for score in found]),
+        "auc": separation["auc"],
+        "balanced_accuracy": separation["balanced_accuracy"],
+        "precision": separation["precision"] or 0.0,
+        "recall": separation["recall"] or 0.0,
+        "right": _right(pairs, [score >= threshold for score in probabilities]),
         "ms": ms,
     }
     return summary, rows
 
 
-def _right(pairs: Sequence[Pair], said: Sequence[bool]) -> dict[str, str]:
+def _right(pairs: Sequence[Pair], verdicts: Sequence[bool]) -> dict[str, str]:
     """For each label and kind of pair: how many were judged rightly, of how many."""
-    every, right = Counter[str](), Counter[str]()
-    for pair, yes in zip(pairs, said, strict=True):
+    totals, right_counts = Counter[str](), Counter[str]()
+    for pair, verdict in zip(pairs, verdicts, strict=True):
         name = pair.label.replace("_", " ") + (f": {pair.kind}" if pair.kind else "")
-        every[name] += 1
-        right[name] += yes == pair.supported
-    return {name: f"{right[name]} of {every[name]}" for name in sorted(every)}
+        totals[name] += 1
+        right_counts[name] += verdict == pair.supported
+    return {name: f"{right_counts[name]} of {totals[name]}" for name in sorted(totals)}

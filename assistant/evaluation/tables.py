@@ -10,8 +10,8 @@ They are defined in `docs/results/tables.toml`, for example:
     runs = [{ label = "test", command = "evaluate intents --messages tests/data/intents.jsonl --split test" }]
 
 The rows of this table are stored in `docs/results/rows/intents.jsonl.gz`: first a record of how they were made
-(`Made`), then a line for each row, with ids in place of the texts of the data. `docs/results/tables/intents.md` is
-written from that record alone.
+(`Provenance`), then a line for each row, with ids in place of the texts of the data. `docs/results/tables/intents.md`
+is written from that record alone.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from typing import Any, Literal, TypeVar
 from pydantic import Field, ValidationError
 
 from assistant.errors import DataError, SettingsError
-from assistant.experiment.datasets import Strict, records
-from assistant.experiment.report import grid, markdown
+from assistant.experiment.datasets import StrictRecord, records
+from assistant.experiment.report import markdown, markdown_table
 from assistant.experiment.runs import Row, jsonl
 
-L = TypeVar("L", bound=Strict)
+L = TypeVar("L", bound=StrictRecord)
 ROOT = Path(__file__).parents[2]
-FOLDER = Path("docs/results")
-REGISTRY = FOLDER / "tables.toml"
+RESULTS_FOLDER = Path("docs/results")
+REGISTRY = RESULTS_FOLDER / "tables.toml"
 # Fields with texts of the data, at any depth of a row.
-TEXTS = frozenset((
+TEXT_FIELDS = frozenset((
     *("text", "question", "utterance", "claim", "evidence", "title", "fact", "gold", "document", "draft"),
     *("queries", "query", "reply", "history", "digests", "used", "listed", "replaces"),
 ))  # fmt: skip
 
 
-class Data(Strict):
+class Data(StrictRecord):
     """A file of data that is not in the repository: what it is, and where it comes from."""
 
     what: str
@@ -52,7 +52,7 @@ class Data(Strict):
     made: str = ""
 
 
-class Derived(Strict):
+class Derived(StrictRecord):
     """Some lines of a file: the `last` so many, or those whose text under `by` has a SHA-256 divisible by three.
 
     A title is that of the first gold passage, from the corpus `titles`.
@@ -64,14 +64,14 @@ class Derived(Strict):
     last: int = 0
 
 
-class Command(Strict):
+class Command(StrictRecord):
     """One row of a table: its label, and its command, in which {data} and {work} stand for folders."""
 
     label: str
     command: str
 
 
-class Each(Strict):
+class EntryColumns(StrictRecord):
     """A row for each entry of a summary under `of`: columns of the entry, and of places `beside` it ({}: its name)."""
 
     of: str
@@ -79,7 +79,7 @@ class Each(Strict):
     beside: dict[str, str] = Field(default_factory=dict)
 
 
-class Table(Strict):
+class Table(StrictRecord):
     """A table: the `page` that describes it, the code and files that it measures, and its columns.
 
     A column is a path in the command's summary ("loops.question.R@1"). `environment` are settings for its commands.
@@ -89,7 +89,7 @@ class Table(Strict):
     page: str
     modules: tuple[str, ...] = Field(min_length=1)
     columns: dict[str, str]
-    each: Each | None = None
+    each: EntryColumns | None = None
     runs: tuple[Command, ...] = Field(min_length=1)
     data: tuple[str, ...] = ()
     environment: dict[str, str] = Field(default_factory=dict)
@@ -98,7 +98,7 @@ class Table(Strict):
     note: str = ""
 
 
-class Registry(Strict):
+class Registry(StrictRecord):
     """All tables, and the data that they are made from."""
 
     tables: dict[str, Table]
@@ -117,7 +117,7 @@ class Registry(Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class Provenance:
     """How the rows of a table were made. `code` is the hash of its modules, `data` that of each file that it read."""
 
     table: str
@@ -152,7 +152,7 @@ def read_list(path: Path, kind: type[L]) -> L:
         raise DataError(f"{path} is broken: {error}.") from error
 
 
-def code_of(table: Table, root: Path = ROOT) -> str:
+def code_hash(table: Table, root: Path = ROOT) -> str:
     """The hash of the files that a table measures.
 
     Raises:
@@ -183,38 +183,38 @@ def commit_of(root: Path = ROOT) -> str:
 
 def state(name: str, table: Table, root: Path = ROOT) -> tuple[bool, str]:
     """Whether a table's rows were made with the present code, and a sentence about it."""
-    made = made_of(name, root)
-    if made is None:
+    provenance = read_provenance(name, root)
+    if provenance is None:
         return False, f"not made anew: its figures stand in {table.page} alone"
-    on = f"of {made.day}, commit {made.commit[:9] or 'unknown'}"
-    if made.code == code_of(table, root):
-        return True, f"as the code is ({on})"
-    log = _git(root, "log", "--format=%s", f"{made.commit.rstrip('+')}..HEAD", "--", *table.modules)
-    since = log.splitlines() if made.commit else []
-    changes = f": {len(since)} commits since, the last '{since[0]}'" if since else ""
-    return False, f"older than the code that it measures ({on}){changes}"
+    origin = f"of {provenance.day}, commit {provenance.commit[:9] or 'unknown'}"
+    if provenance.code == code_hash(table, root):
+        return True, f"as the code is ({origin})"
+    log = _git(root, "log", "--format=%s", f"{provenance.commit.rstrip('+')}..HEAD", "--", *table.modules)
+    commits = log.splitlines() if provenance.commit else []
+    changes = f": {len(commits)} commits since, the last '{commits[0]}'" if commits else ""
+    return False, f"older than the code that it measures ({origin}){changes}"
 
 
-def _git(root: Path, *words: str) -> str:
+def _git(root: Path, *arguments: str) -> str:
     try:
-        done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=False)
+        process = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=False)
     except OSError:
         return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
+    return process.stdout.strip() if process.returncode == 0 else ""
 
 
 def rows_file(name: str, root: Path = ROOT) -> Path:
     """The file of a table's rows."""
-    return root / FOLDER / "rows" / f"{name}.jsonl.gz"
+    return root / RESULTS_FOLDER / "rows" / f"{name}.jsonl.gz"
 
 
-def made_of(name: str, root: Path = ROOT) -> Made | None:
+def read_provenance(name: str, root: Path = ROOT) -> Provenance | None:
     """How a table's rows were made; None if none are stored."""
     path = rows_file(name, root)
-    return Made(**next(records(path))[1]) if path.exists() else None
+    return Provenance(**next(records(path))[1]) if path.exists() else None
 
 
-def kept_rows(name: str, root: Path = ROOT) -> list[Row]:
+def read_stored_rows(name: str, root: Path = ROOT) -> list[Row]:
     """A table's stored rows.
 
     Raises:
@@ -223,83 +223,99 @@ def kept_rows(name: str, root: Path = ROOT) -> list[Row]:
     return [row for _, row in records(rows_file(name, root))][1:]
 
 
-def keep(made: Made, rows: Iterable[Row], table: Table, root: Path = ROOT) -> tuple[Path, Path]:
+def store_rows(provenance: Provenance, rows: Iterable[Row], table: Table, root: Path = ROOT) -> tuple[Path, Path]:
     """Write the rows and the table; the same rows give the same bytes."""
-    path = rows_file(made.table, root)
+    path = rows_file(provenance.table, root)
     path.parent.mkdir(parents=True, exist_ok=True)
-    lines = [asdict(made), *(without_texts(row) for row in rows)]
+    lines = [asdict(provenance), *(without_texts(row) for row in rows)]
     path.write_bytes(gzip.compress(jsonl(lines).encode(), mtime=0))
-    return path, write_page(made, table, root)
+    return path, write_page(provenance, table, root)
 
 
-def write_page(made: Made, table: Table, root: Path = ROOT) -> Path:
+def write_page(provenance: Provenance, table: Table, root: Path = ROOT) -> Path:
     """Write the table as Markdown."""
-    page = root / FOLDER / "tables" / f"{made.table}.md"
+    page = root / RESULTS_FOLDER / "tables" / f"{provenance.table}.md"
     page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text(rendered(made, table), encoding="utf-8")
+    page.write_text(rendered(provenance, table), encoding="utf-8")
     return page
 
 
 def without_texts(value: Any) -> Any:
     """A row, or a value in it, as it is stored: without texts of the data."""
     if isinstance(value, Mapping):
-        return {name: without_texts(found) for name, found in value.items() if name not in TEXTS}
-    return [without_texts(one) for one in value] if isinstance(value, list) else value
+        return {name: without_texts(field_value) for name, field_value in value.items() if name not in TEXT_FIELDS}
+    return [without_texts(item) for item in value] if isinstance(value, list) else value
 
 
-def rendered(made: Made, table: Table) -> str:
+def rendered(provenance: Provenance, table: Table) -> str:
     """The table as Markdown, with the commands that made it."""
-    name = made.table
-    commands = "\n".join(f"    python -m assistant {one['command']}" for one in made.runs)
+    name = provenance.table
+    commands = "\n".join(f"    python -m assistant {run['command']}" for run in provenance.runs)
     lead = (
-        f"Made by `python -m assistant reproduce {name}` on {made.day}, commit {made.commit[:9] or 'unknown'}; model:"
-        f" {made.model or 'none'}; seed {made.seed}. [Its rows](../rows/{name}.jsonl.gz), [more](../{table.page})."
+        f"Made by `python -m assistant reproduce {name}` on {provenance.day}, commit"
+        f" {provenance.commit[:9] or 'unknown'}; model: {provenance.model or 'none'}; seed {provenance.seed}."
+        f" [Its rows](../rows/{name}.jsonl.gz), [more](../{table.page})."
         " `reproduce --check` tells whether the code has changed since."
     )
-    plots = [f"![{Path(one).stem}]({one})" for run in made.runs for one in run.get("plots", ())]
-    lines = [line for one in made.runs for line in _lines(table, one["label"], one["summary"])]
-    each = (*table.each.columns, *table.each.beside) if table.each else ()
-    parts = [f"# {table.title}", lead, grid(["", *table.columns, *each], lines), table.note, commands, *plots]
-    return "\n\n".join(filter(None, parts)) + "\n"
+    plots = [f"![{Path(plot).stem}]({plot})" for run in provenance.runs for plot in run.get("plots", ())]
+    lines = [line for run in provenance.runs for line in _lines(table, run["label"], run["summary"])]
+    entry_columns = (*table.each.columns, *table.each.beside) if table.each else ()
+    sections = [
+        f"# {table.title}",
+        lead,
+        markdown_table(["", *table.columns, *entry_columns], lines),
+        table.note,
+        commands,
+        *plots,
+    ]
+    return "\n\n".join(filter(None, sections)) + "\n"
 
 
 def _lines(table: Table, label: str, summary: Mapping[str, Any]) -> list[list[str]]:
-    cells = [_cell(summary, place) for place in table.columns.values()]
+    cells = [_cell(summary, path) for path in table.columns.values()]
     if not table.each:
         return [[label, *cells]]
-    own, beside = table.each.columns.values(), table.each.beside.values()
+    entry_paths, beside_paths = table.each.columns.values(), table.each.beside.values()
     return [
         [
             f"{label}: {name}",
             *cells,
-            *(_cell(of, at) for at in own),
-            *(_cell(summary, at.format(name)) for at in beside),
+            *(_cell(entry, path) for path in entry_paths),
+            *(_cell(summary, path.format(name)) for path in beside_paths),
         ]
-        for name, of in _at(summary, table.each.of).items()
+        for name, entry in _value_at(summary, table.each.of).items()
     ]
 
 
-def _cell(summary: Any, place: str) -> str:
-    return markdown({"": _at(summary, place)}).strip()
+def _cell(summary: Any, path: str) -> str:
+    return markdown({"": _value_at(summary, path)}).strip()
 
 
-def _at(found: Any, place: str) -> Any:
+def _value_at(value: Any, path: str) -> Any:
     """The value at "a.b.c" in a summary, where names may contain dots themselves; None if it is missing."""
-    if not place or not isinstance(found, Mapping):
-        return found if not place else None
-    for name in sorted(found, key=lambda one: -len(str(one))):
-        if place == name or place.startswith(f"{name}."):
-            return _at(found[name], place[len(name) + 1 :])
+    if not path or not isinstance(value, Mapping):
+        return value if not path else None
+    for name in sorted(value, key=lambda key: -len(str(key))):
+        if path == name or path.startswith(f"{name}."):
+            return _value_at(value[name], path[len(name) + 1 :])
     return None
 
 
-def derive(registry: Registry, names: Sequence[str], data: Path, into: Path) -> None:
+def derive(registry: Registry, names: Sequence[str], data: Path, folder: Path) -> None:
     """Write into a folder those files among `names` that are derived from others."""
-    for name in (one for one in names if one in registry.derived):
-        rule, path = registry.derived[name], into / name
-        titles = {str(one["id"]): str(one["title"]) for _, one in records(data / rule.titles)} if rule.titles else {}
-        every = [record for _, record in records(data / rule.of)]
-        lines = every[-rule.last :] if rule.last else [one for one in every if _belongs(one, rule, titles)]
+    for name in (file_name for file_name in names if file_name in registry.derived):
+        rule, path = registry.derived[name], folder / name
+        titles = (
+            {str(record["id"]): str(record["title"]) for _, record in records(data / rule.titles)}
+            if rule.titles
+            else {}
+        )
+        all_records = [record for _, record in records(data / rule.of)]
+        lines = (
+            all_records[-rule.last :]
+            if rule.last
+            else [record for record in all_records if _belongs(record, rule, titles)]
+        )
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(jsonl(lines), encoding="utf-8")
 

@@ -13,7 +13,7 @@ from assistant.errors import DataError
 THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9)
 
 
-def check_odds(*values: float) -> None:
+def check_fractions(*values: float) -> None:
     """Refuse thresholds and shares that are not between 0 and 1.
 
     Raises:
@@ -32,5 +32,7 @@ def cross_thresholded(
     has no other half and takes its own.
     """
     other_halves = [sets[halves == 1 - half] for half in (0, 1)]
-    chosen = [max(thresholds, key=partial(f1, other_half if len(other_half) else sets)) for other_half in other_halves]
-    return sets["confidence"] < halves.map(dict(enumerate(chosen))), chosen
+    chosen_thresholds = [
+        max(thresholds, key=partial(f1, other_half if len(other_half) else sets)) for other_half in other_halves
+    ]
+    return sets["confidence"] < halves.map(dict(enumerate(chosen_thresholds))), chosen_thresholds

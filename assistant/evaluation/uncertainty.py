@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assistant.errors import DataError
-from assistant.evaluation.answers import Experiment, Material, Passages, claim
+from assistant.evaluation.answers import Experiment, Material, PassageProvider, claim
 from assistant.experiment.datasets import Question
 from assistant.experiment.measures import Floats, auc, exact_match
 from assistant.experiment.runs import Row
@@ -29,7 +29,7 @@ from assistant.types import Choices, Options, Passage, Turn
 Flags = NDArray[np.bool_]
 
 
-class Ways(Task[Question, Parts]):
+class UncertaintyTests(Task[Question, Parts]):
     """Every question of `material` answered from the passages of the first setting."""
 
     title = "Answers"
@@ -44,7 +44,9 @@ class Ways(Task[Question, Parts]):
 
     def row(self, item: Question, parts: Parts) -> Row:
         """See `Task`."""
-        passages = Passages(self._experiment, self._material.corpus, parts).of(self._experiment.settings[0], item)
+        passages = PassageProvider(self._experiment, self._material.corpus, parts).passages(
+            self._experiment.settings[0], item
+        )
         values = {"facts": (), "question": item.text, "examples": parts.settings.turn.answer_examples}
         messages, _ = fit("factoid/concat", parts.llm, FACTOID_MAX_TOKENS, passages=passages, **values)
         [completion] = parts.llm.complete([messages], Options(max_tokens=FACTOID_MAX_TOKENS), Event())
@@ -68,17 +70,22 @@ class Ways(Task[Question, Parts]):
         Raises:
             DataError: all answers are right, or all are wrong, so that nothing can be told apart.
         """
-        mine = [rows[one] for one in self.items]
-        right = np.array([row["right"] for row in mine], dtype=bool)
+        item_rows = [rows[question_id] for question_id in self.items]
+        right = np.array([row["right"] for row in item_rows], dtype=bool)
         if right.all() or not right.any():
-            raise DataError(f"All {len(mine)} answers are {'right' if right.all() else 'wrong'}; take more questions.")
-        # a run that goes on may be older than one of the ways
-        ways = [test for test in WAYS if all(test in row["confidence"] for row in mine)]
+            raise DataError(
+                f"All {len(item_rows)} answers are {'right' if right.all() else 'wrong'}; take more questions."
+            )
+        # a run that goes on may be older than one of the tests
+        tests = [test for test in WAYS if all(test in row["confidence"] for row in item_rows)]
         seed = self._experiment.seed
         return {
-            "questions": len(mine),
+            "questions": len(item_rows),
             "right": float(right.mean()),
-            "ways": {test: _way(np.array([row["confidence"][test] for row in mine]), right, seed) for test in ways},
+            "ways": {
+                test: _test_summary(np.array([row["confidence"][test] for row in item_rows]), right, seed)
+                for test in tests
+            },
             "left_out": self._material.left_out,
         }
 
@@ -110,13 +117,13 @@ def _estimated(question: Question, passages: Sequence[Passage], parts: Parts) ->
     return with_relevance(turn, passages, parts, Event()).passages if parts.estimator else turn.passages
 
 
-def _way(confidence: Floats, right: Flags, seed: int) -> dict[str, Any]:
+def _test_summary(confidence: Floats, right: Flags, seed: int) -> dict[str, Any]:
     # halfway between neighbours, so that a threshold does not sit on an answer's own value
     values = np.unique(confidence)
-    between = [0.0, *((values[1:] + values[:-1]) / 2).tolist(), 1.01]
-    candidates = [at_threshold(confidence, right, threshold) for threshold in between]
+    thresholds = [0.0, *((values[1:] + values[:-1]) / 2).tolist(), 1.01]
+    candidates = [at_threshold(confidence, right, threshold) for threshold in thresholds]
     return {
         "auc": auc(confidence, right, seed),
-        "best_f1": max(candidates, key=lambda one: one["f1"]),
-        "best_j": max(candidates, key=lambda one: one["j"]),
+        "best_f1": max(candidates, key=lambda scores: scores["f1"]),
+        "best_j": max(candidates, key=lambda scores: scores["j"]),
     }

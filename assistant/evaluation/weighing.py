@@ -23,13 +23,13 @@ from typer import Option
 
 from assistant.errors import DataError, UtteranceError
 from assistant.evaluation.baselines import closed_book
-from assistant.evaluation.thresholds import THRESHOLDS, check_odds, cross_thresholded
+from assistant.evaluation.thresholds import THRESHOLDS, check_fractions, cross_thresholded
 from assistant.experiment.cache import REPLIES, CachedLLM
 from assistant.experiment.datasets import Question
 from assistant.experiment.measures import differences, exact_match, means
 from assistant.experiment.options import Corpus, Questions, Sample, Thresholds
 from assistant.experiment.runs import Row, Run
-from assistant.experiment.task import Rows, Summary, Task, decided_by
+from assistant.experiment.task import Rows, Summary, Task, claim_of_fields
 from assistant.judges.relevance.estimate import reranked, set_confidence
 from assistant.judges.uncertainty import WORD
 from assistant.llm.repetition import RepetitionCutter
@@ -37,14 +37,14 @@ from assistant.protocols import Estimator, Parts, Progress, Step
 from assistant.strategies.shared.strategy import in_full, strategy_named
 from assistant.types import Choices, Confidence, Passage, Relevance, Turn
 
-BASE, FULL = "post_fusion", "re_rag"
+BASE_METHOD, FULL_METHOD = "post_fusion", "re_rag"
 # Of each method: whether passages are reranked, the strategy, and the confidence that it uses for each passage.
 METHODS: Mapping[str, tuple[bool, str, Callable[[float], float]]] = {
-    BASE: (False, "post_fusion", lambda confidence: confidence),
+    BASE_METHOD: (False, "post_fusion", lambda confidence: confidence),
     "likelihood only": (False, "re_rag", lambda _: 0.5),
     "rerank only": (True, "post_fusion", lambda confidence: confidence),
     "score only": (False, "re_rag", lambda confidence: confidence),
-    FULL: (True, "re_rag", lambda confidence: confidence),
+    FULL_METHOD: (True, "re_rag", lambda confidence: confidence),
     # the odds of these are the confidence, so that the strategy's softmax over log-odds weighs by it as it is
     "without normalisation": (True, "re_rag", lambda confidence: confidence / (1 + confidence)),
 }
@@ -69,78 +69,80 @@ def prepare(experiment: Experiment) -> dict[str, Question]:
         DataError: a broken file, no such question, fewer candidates than are answered from, or a threshold that is
             not between 0 and 1.
     """
-    check_odds(*experiment.thresholds)
+    check_fractions(*experiment.thresholds)
     if experiment.k > experiment.depth:
         raise DataError(f"k is {experiment.k}, but only {experiment.depth} passages are asked; raise the depth.")
-    asked = experiment.asked(experiment.questions)
-    chosen = {key: one for key, one in asked.items() if one.answers and one.gold}
-    if not chosen:
+    questions = experiment.draw_questions(experiment.questions)
+    usable_questions = {
+        question_id: question for question_id, question in questions.items() if question.answers and question.gold
+    }
+    if not usable_questions:
         raise DataError(f"No question of {experiment.questions} has answers and gold passages; give another file.")
-    return chosen
+    return usable_questions
 
 
 @dataclass(frozen=True)
 class Weighing(Task[Question, Parts]):
     """Answers each question by all methods; `estimator` estimates its candidates.
 
-    `made_with` is the model with its unusual settings, `model` the language model's own name.
+    `model_label` is the model with its unusual settings, `model` the language model's own name.
     """
 
     experiment: Experiment
     items: Mapping[str, Question]
-    made_with: str
+    model_label: str
     model: str
     estimator: Estimator
 
     def claim(self) -> Row:
         """See `Task`."""
-        decided = decided_by(self.experiment, "corpus", "questions", "depth", "k", "uncertainty")
+        decided = claim_of_fields(self.experiment, "corpus", "questions", "depth", "k", "uncertainty")
         estimator = f"{self.estimator.name} {self.estimator.calibration}".strip()
-        return {**decided, "model": self.made_with, "estimator": estimator}
+        return {**decided, "model": self.model_label, "estimator": estimator}
 
     def fill(self, run: Run[Any], parts: Parts, progress: Progress, jobs: int = 1, stop: Event | None = None) -> None:
         """Make the rows that are missing; the model's replies are kept beside them."""
-        llm = RepetitionCutter(CachedLLM(parts.llm, run.folder / REPLIES, self.made_with))
+        llm = RepetitionCutter(CachedLLM(parts.llm, run.folder / REPLIES, self.model_label))
         super().fill(run, replace(parts, llm=llm), progress, jobs, stop)
 
     def row(self, item: Question, parts: Parts) -> Row:
         """See `Task`."""
         passages = tuple(parts.retriever.search(item.text, self.experiment.depth))
         try:
-            answered = self._found(item.text, passages, parts)
+            results = self._scores_and_answers(item.text, passages, parts)
         except UtteranceError as refusal:
             # a question too long for the model must not end the run each time it is resumed; it counts as wrong
-            nothing = {"scores": [0.0] * len(passages), "answers": dict.fromkeys(METHODS, ""), "own": ""}
-            answered = {**nothing, "error": str(refusal)}
+            empty_results = {"scores": [0.0] * len(passages), "answers": dict.fromkeys(METHODS, ""), "own": ""}
+            results = {**empty_results, "error": str(refusal)}
         return {
             "id": item.id,
             "question": item.text,
             "passages": [passage.id for passage in passages],
-            **answered,
+            **results,
             "gold_at": [n for n, passage in enumerate(passages) if passage.id in item.gold],
             "gold": list(item.answers),
         }
 
-    def _found(self, question: str, passages: Sequence[Passage], parts: Parts) -> Row:
-        judged, k = self.estimator.estimate(question, passages, Event()), self.experiment.k
-        sure = Confidence(set_confidence(judged), parts.settings.relevance.threshold, self.estimator.name)
-        turn = Turn(question, question=question, choices=Choices(k=k, form="factoid"), confidence=sure)
-        estimated = [
+    def _scores_and_answers(self, question: str, passages: Sequence[Passage], parts: Parts) -> Row:
+        relevances, k = self.estimator.estimate(question, passages, Event()), self.experiment.k
+        confidence = Confidence(set_confidence(relevances), parts.settings.relevance.threshold, self.estimator.name)
+        turn = Turn(question, question=question, choices=Choices(k=k, form="factoid"), confidence=confidence)
+        estimated_passages = [
             replace(passage, confidence=relevance.confidence)
-            for passage, relevance in zip(passages, judged, strict=True)
+            for passage, relevance in zip(passages, relevances, strict=True)
         ]
-        best = [passage for passage, _ in reranked(estimated, judged, k)]
+        best_passages = [passage for passage, _ in reranked(estimated_passages, relevances, k)]
 
-        def answer(is_reranked: bool, strategy: str, believed: Callable[[float], float]) -> str:
-            shown = (
-                replace(passage, confidence=believed(passage.confidence or 0.0))
-                for passage in (best if is_reranked else estimated[:k])
+        def answer(is_reranked: bool, strategy: str, confidence_of: Callable[[float], float]) -> str:
+            shown_passages = (
+                replace(passage, confidence=confidence_of(passage.confidence or 0.0))
+                for passage in (best_passages if is_reranked else estimated_passages[:k])
             )
-            return _answer(in_full(strategy_named(strategy)), replace(turn, passages=tuple(shown)), parts)
+            return _answer(in_full(strategy_named(strategy)), replace(turn, passages=tuple(shown_passages)), parts)
 
         return {
-            "scores": [round(relevance.score, 6) for relevance in judged],
-            "answers": {name: answer(*how) for name, how in METHODS.items()},
+            "scores": [round(relevance.score, 6) for relevance in relevances],
+            "answers": {name: answer(*method) for name, method in METHODS.items()},
             "own": _answer(closed_book, turn, parts),
         }
 
@@ -149,18 +151,18 @@ class Weighing(Task[Question, Parts]):
 
         A threshold is never chosen on the questions that it is measured on: each half takes that of the other.
         """
-        mine, experiment = [rows[one] for one in self.items], self.experiment
-        hits = {name: [exact_match(row["answers"][name], row["gold"]) for row in mine] for name in METHODS}
-        others = {name: of for name, of in hits.items() if name != BASE}
+        item_rows, experiment = [rows[question_id] for question_id in self.items], self.experiment
+        hits = {name: [exact_match(row["answers"][name], row["gold"]) for row in item_rows] for name in METHODS}
+        other_hits = {name: method_hits for name, method_hits in hits.items() if name != BASE_METHOD}
         return {
             "model": self.model,
             "estimator": self.estimator.name,
-            "questions": len(mine),
+            "questions": len(item_rows),
             "k": experiment.k,
             "depth": experiment.depth,
             "methods": means(hits, experiment.seed),
-            "differences": differences(others, dict.fromkeys(others, hits[BASE]), experiment.seed),
-            "under_threshold": _under_threshold(mine, hits[FULL], experiment),
+            "differences": differences(other_hits, dict.fromkeys(other_hits, hits[BASE_METHOD]), experiment.seed),
+            "under_threshold": _under_threshold(item_rows, hits[FULL_METHOD], experiment),
         }
 
 
@@ -172,28 +174,31 @@ def _answer(step: Step, turn: Turn, parts: Parts) -> str:
 
 def _under_threshold(rows: Sequence[Row], hits: Sequence[float], experiment: Experiment) -> Summary:
     """The effect of saying "unanswerable" below the threshold, or of answering from the model's own knowledge there."""
-    best = [sorted(range(len(row["scores"])), key=lambda n: -row["scores"][n])[: experiment.k] for row in rows]
+    top_positions = [sorted(range(len(row["scores"])), key=lambda n: -row["scores"][n])[: experiment.k] for row in rows]
     sets = DataFrame(
         {
-            "confidence": [set_confidence([Relevance.of_score(one) for one in row["scores"]]) for row in rows],
-            "held": [not set(row["gold_at"]).isdisjoint(some) for row, some in zip(rows, best, strict=True)],
+            "confidence": [set_confidence([Relevance.of_score(score) for score in row["scores"]]) for row in rows],
+            "held": [
+                not set(row["gold_at"]).isdisjoint(positions)
+                for row, positions in zip(rows, top_positions, strict=True)
+            ],
             "own": [exact_match(row["own"], row["gold"]) for row in rows],
             "hit": hits,
         }
     )
 
-    def f1(some: DataFrame, threshold: float) -> float:
-        return float(f1_score(~some["held"], some["confidence"] < threshold, zero_division=0))
+    def f1(subset: DataFrame, threshold: float) -> float:
+        return float(f1_score(~subset["held"], subset["confidence"] < threshold, zero_division=0))
 
-    below, chosen = cross_thresholded(sets, sets.index.to_series() % 2, experiment.thresholds, f1)
-    mixed, has_gold = sets["own"].where(below, sets["hit"]), sets["held"]
+    is_below, chosen_thresholds = cross_thresholded(sets, sets.index.to_series() % 2, experiment.thresholds, f1)
+    mixed, has_gold = sets["own"].where(is_below, sets["hit"]), sets["held"]
     return {
-        "threshold_of_halves": chosen,
-        "abstained": float(below.mean()),
+        "threshold_of_halves": chosen_thresholds,
+        "abstained": float(is_below.mean()),
         "answerable": _share(sets["hit"][has_gold]),
-        "answerable_abstaining": _share((sets["hit"] * ~below)[has_gold]),
+        "answerable_abstaining": _share((sets["hit"] * ~is_below)[has_gold]),
         "unanswerable": _share(sets["hit"][~has_gold]),
-        "unanswerable_abstaining": _share(below[~has_gold]),
+        "unanswerable_abstaining": _share(is_below[~has_gold]),
         **means({"closed_book": list(sets["own"]), "mixed": list(mixed)}, experiment.seed),
         "mixed_gain": int((mixed > sets["hit"]).sum()),
         "mixed_loss": int((mixed < sets["hit"]).sum()),

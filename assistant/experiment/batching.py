@@ -16,16 +16,16 @@ from assistant.protocols import LLM, Parts
 from assistant.types import Completion, Messages, Options
 
 # Seconds that a batch waits for other threads that are about to ask; next to nothing beside the time it takes.
-_PATIENCE = 0.2
+_WAIT_SECONDS = 0.2
 
 
-def batched(parts: Parts, jobs: int) -> Parts:
+def with_batching(parts: Parts, jobs: int) -> Parts:
     """The parts for an experiment that makes `jobs` rows at a time."""
     return replace(parts, llm=BatchingLLM(parts.llm)) if jobs > 1 else parts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Asked:
+class _Request:
     batch: tuple[Messages, ...]
     options: Options
     replies: Future[list[Completion]] = field(default_factory=Future)
@@ -39,8 +39,8 @@ class BatchingLLM(Wrapper):
 
     def __init__(self, llm: LLM) -> None:
         super().__init__(llm)
-        self._waiting: list[_Asked] = []
-        self._changing, self._asking = Lock(), Lock()
+        self._waiting: list[_Request] = []
+        self._queue_lock, self._model_lock = Lock(), Lock()
 
     def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
         """The reply, whole."""
@@ -48,23 +48,25 @@ class BatchingLLM(Wrapper):
 
     def complete(self, batch: Sequence[Messages], options: Options, stop: Event) -> list[Completion]:
         """One completion for each prompt; an error of the model is raised to all whose prompts were in the batch."""
-        request = _Asked(tuple(batch), options)
-        with self._changing:
+        request = _Request(tuple(batch), options)
+        with self._queue_lock:
             self._waiting.append(request)
-        with self._asking:
+        with self._model_lock:
             if not request.replies.done():
-                sleep(_PATIENCE)
+                sleep(_WAIT_SECONDS)
                 self._ask(options, stop)
         return request.replies.result()
 
     def _ask(self, options: Options, stop: Event) -> None:
-        with self._changing:
-            together = [request for request in self._waiting if request.options == options]
+        with self._queue_lock:
+            requests = [request for request in self._waiting if request.options == options]
             self._waiting = [request for request in self._waiting if request.options != options]
         try:
-            replies = iter(self._llm.complete([one for request in together for one in request.batch], options, stop))
-            for request in together:
+            replies = iter(
+                self._llm.complete([messages for request in requests for messages in request.batch], options, stop)
+            )
+            for request in requests:
                 request.replies.set_result([next(replies) for _ in request.batch])
         except Exception as error:  # noqa: BLE001 - each of them raises it in `complete`
-            for request in together:
+            for request in requests:
                 request.replies.set_exception(error)

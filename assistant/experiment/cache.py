@@ -32,8 +32,8 @@ _MODEL = "model"
 class CachedLLM(Wrapper):
     """Asks `llm` only for replies that the file lacks. A reply that was cut off by `stop` is not stored.
 
-    `saved` adds up the seconds that the cached replies took when the model wrote them, so that they can be counted;
-    each thread has its own sum. The seconds of a batch are divided evenly among its replies.
+    `saved_seconds` adds up the seconds that the cached replies took when the model wrote them, so that they can be
+    counted; each thread has its own sum. The seconds of a batch are divided evenly among its replies.
 
     `model` names what gives the replies; the file names it as well.
 
@@ -43,33 +43,33 @@ class CachedLLM(Wrapper):
 
     def __init__(self, llm: LLM, file: Path, model: str) -> None:
         super().__init__(llm)
-        self._saved, self._using = local(), Lock()
+        self._saved, self._file_lock = local(), Lock()
         try:
             self._file = sqlite3.connect(file, check_same_thread=False, isolation_level=None)
             self._file.execute("CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, seconds REAL, reply TEXT)")
-            _, other = self._found(_MODEL) or self._keep([_MODEL], [model], 0.0)[_MODEL]
+            _, stored_model = self._stored_reply(_MODEL) or self._store([_MODEL], [model], 0.0)[_MODEL]
         except (sqlite3.Error, ValueError) as error:
             raise DataError(f"The kept replies in {file} can't be used ({error}); remove that file.") from error
-        if other != model:
-            raise DataError(f"{file} holds replies of {other}, not of {model}; choose another file.")
+        if stored_model != model:
+            raise DataError(f"{file} holds replies of {stored_model}, not of {model}; choose another file.")
 
     @property
-    def saved(self) -> float:
+    def saved_seconds(self) -> float:
         """Seconds that this thread did not have to wait, so far."""
         return getattr(self._saved, "seconds", 0.0)
 
     def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
         """The kept reply whole, or as the model writes it."""
         key = _key("complete", messages, options)
-        if cached := self._found(key):
-            self._saved.seconds = self.saved + cached[0]
+        if cached := self._stored_reply(key):
+            self._saved.seconds = self.saved_seconds + cached[0]
             yield _completion(cached[1])
             return
-        since, completion = perf_counter(), Completion("")
+        start, completion = perf_counter(), Completion("")
         for completion in self._llm.stream(messages, options, stop):
             yield completion
         if not stop.is_set():
-            self._keep([key], [completion], perf_counter() - since)
+            self._store([key], [completion], perf_counter() - start)
 
     def complete(self, batch: Sequence[Messages], options: Options, stop: Event) -> list[Completion]:
         """Kept replies, and those of the model for the rest of the batch."""
@@ -82,9 +82,9 @@ class CachedLLM(Wrapper):
     def choose(self, batch: Sequence[Messages], words: tuple[str, ...], stop: Event) -> list[Choice]:
         """Kept choices, and those of the model for the rest of the batch."""
         keys = [_key("choose", messages, words) for messages in batch]
-        even = {"probabilities": {word: 1 / len(words) for word in words}}
+        uniform = {"probabilities": {word: 1 / len(words) for word in words}}
         return [
-            Choice(**(even if reply is None else reply))
+            Choice(**(uniform if reply is None else reply))
             for reply in self._replies(keys, batch, lambda missing: self._llm.choose(missing, words, stop), stop)
         ]
 
@@ -97,42 +97,49 @@ class CachedLLM(Wrapper):
     def _replies(
         self, keys: Sequence[str], batch: Sequence[A], ask: Callable[[list[A]], Sequence[Reply]], stop: Event
     ) -> list[Any]:
-        """What is kept in the end of each reply, nothing of those that `stop` cut off."""
-        kept = {key: found for key in set(keys) if (found := self._found(key))}
-        self._saved.seconds = self.saved + sum(seconds for seconds, _ in kept.values())
-        missing = {key: asked for key, asked in zip(keys, batch, strict=True) if key not in kept}
+        """Each reply as it is stored, in the order of `keys`; None for those that `stop` cut off."""
+        stored_replies = {key: stored for key in set(keys) if (stored := self._stored_reply(key))}
+        self._saved.seconds = self.saved_seconds + sum(seconds for seconds, _ in stored_replies.values())
+        missing = {key: request for key, request in zip(keys, batch, strict=True) if key not in stored_replies}
         if missing:
-            since = perf_counter()
+            start = perf_counter()
             replies = ask(list(missing.values()))
-            kept |= {} if stop.is_set() else self._keep(list(missing), replies, perf_counter() - since)
-        return [kept[key][1] if key in kept else None for key in keys]
+            stored_replies |= {} if stop.is_set() else self._store(list(missing), replies, perf_counter() - start)
+        return [stored_replies[key][1] if key in stored_replies else None for key in keys]
 
-    def _found(self, key: str) -> tuple[float, Any] | None:
-        """Seconds and reply, as they are kept."""
-        with self._using:
+    def _stored_reply(self, key: str) -> tuple[float, Any] | None:
+        """Seconds and reply, as they are stored; None where there is none."""
+        with self._file_lock:
             row = self._file.execute("SELECT seconds, reply FROM replies WHERE key = ?", (key,)).fetchone()
         return (row[0], json.loads(row[1])) if row else None
 
-    def _keep(
+    def _store(
         self, keys: Sequence[str], replies: Sequence[Reply | str], seconds: float
     ) -> dict[str, tuple[float, Any]]:
-        each = round(seconds / len(keys), 4)
-        plain = [reply if isinstance(reply, (int, float, str)) else asdict(reply) for reply in replies]
-        rows = [(key, each, json.dumps(reply, ensure_ascii=False)) for key, reply in zip(keys, plain, strict=True)]
-        with self._using:
+        seconds_each = round(seconds / len(keys), 4)
+        plain_replies = [reply if isinstance(reply, (int, float, str)) else asdict(reply) for reply in replies]
+        rows = [
+            (key, seconds_each, json.dumps(reply, ensure_ascii=False))
+            for key, reply in zip(keys, plain_replies, strict=True)
+        ]
+        with self._file_lock:
             self._file.executemany("INSERT OR REPLACE INTO replies VALUES (?, ?, ?)", rows)
-        return {key: (each, json.loads(reply)) for key, _, reply in rows}
+        return {key: (seconds_each, json.loads(reply)) for key, _, reply in rows}
 
 
-def saved_by(llm: LLM) -> float:
+def saved_seconds_of(llm: LLM) -> float:
     """The seconds that this thread did not have to wait, so far; none where the model's replies aren't kept."""
-    return llm.saved if isinstance(llm, CachedLLM) else 0.0
+    return llm.saved_seconds if isinstance(llm, CachedLLM) else 0.0
 
 
 def _completion(reply: dict[str, Any]) -> Completion:
     return Completion(**{**reply, "logprobs": tuple(reply["logprobs"])})
 
 
-def _key(kind: str, messages: Messages, how: Options | tuple[str, ...]) -> str:
-    asked = [kind, [asdict(message) for message in messages], asdict(how) if isinstance(how, Options) else how]
-    return hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:32]
+def _key(kind: str, messages: Messages, parameters: Options | tuple[str, ...]) -> str:
+    request = [
+        kind,
+        [asdict(message) for message in messages],
+        asdict(parameters) if isinstance(parameters, Options) else parameters,
+    ]
+    return hashlib.sha256(json.dumps(request).encode()).hexdigest()[:32]

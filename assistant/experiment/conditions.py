@@ -12,7 +12,7 @@ from assistant.settings import Settings
 
 _SECTIONS = ("llm", "embedder", "facts", "retrieve", "relevance", "turn")
 # Settings that only change the speed, or that commands put into their claims themselves.
-_FREE = {
+_IGNORED = {
     "llm": {
         *("model", "slots", "continuous_batching", "prefill_chunk", "threads"),
         *("api_key", "first_token_timeout", "next_token_timeout", "target_turn_seconds"),
@@ -24,29 +24,29 @@ _FREE = {
 
 def model_of(settings: Settings) -> str:
     """The language model, followed by every setting that affects results and is not at its default."""
-    return _described(settings, _SECTIONS)
+    return _model_and_settings(settings, _SECTIONS)
 
 
 def llm_of(settings: Settings) -> str:
     """The language model, followed by those of its own settings that are not at their default."""
-    return _described(settings, ("llm",))
+    return _model_and_settings(settings, ("llm",))
 
 
-def _described(settings: Settings, sections: Sequence[str]) -> str:
-    unusual = [
+def _model_and_settings(settings: Settings, sections: Sequence[str]) -> str:
+    changed_settings = [
         f"{name}.{key} = {value}"
         for name in sections
-        for key, value in getattr(settings, name).model_dump(exclude_defaults=True, exclude=_FREE.get(name)).items()
+        for key, value in getattr(settings, name).model_dump(exclude_defaults=True, exclude=_IGNORED.get(name)).items()
     ]
-    return ", ".join([_name(settings), *unusual])
+    return ", ".join([_model_name(settings), *changed_settings])
 
 
-def _name(settings: Settings) -> str:
+def _model_name(settings: Settings) -> str:
     """The model that is loaded on this machine; one in a folder is named with a hash, as training changes it."""
     model = model_meant(settings)
-    local = Path(model).expanduser()
+    folder = Path(model).expanduser()
     # a name of the catalogue stays one, even where a folder is called the same
-    return name_of(local) if local.is_dir() and Catalogue.load().resolve(model, settings) == local else model
+    return name_of(folder) if folder.is_dir() and Catalogue.load().resolve(model, settings) == folder else model
 
 
 def always_drafting(settings: Settings) -> Settings:

@@ -24,7 +24,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from assistant.errors import DataError
 from assistant.types import Passage
 
-Gold = Literal["none", "insert", "first", "last"]
+GoldPlacement = Literal["none", "insert", "first", "last"]
 T = TypeVar("T")
 M = TypeVar("M")
 # One for each model: to make one takes about a millisecond.
@@ -48,7 +48,7 @@ class Record(BaseModel):
         return of_split(read_models(path, cls, cls.no_such), split, path, cls.what, cls.give)
 
 
-class Strict(BaseModel):
+class StrictRecord(BaseModel):
     """A record in which unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -75,7 +75,7 @@ class Corpus:
     """The number of passages in a corpus, and those that were asked for, by id."""
 
     size: int
-    wanted: Mapping[str, Passage]
+    passages: Mapping[str, Passage]
 
 
 def records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -88,8 +88,8 @@ def records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         try:
             record = json.loads(line)
         except (ValueError, RecursionError) as error:
-            why = getattr(error, "msg", None) or str(error)
-            raise DataError(f"{location}, is not valid JSON ({why}); mend or remove the line.") from error
+            reason = getattr(error, "msg", None) or str(error)
+            raise DataError(f"{location}, is not valid JSON ({reason}); mend or remove the line.") from error
         if not isinstance(record, dict):
             raise DataError(f"{location}, is not a JSON object; mend or remove the line.")
         yield location, record
@@ -102,7 +102,7 @@ def read_models(path: Path, model: type[M], no_such: str) -> list[M]:
         DataError: a line is invalid ("line 7, is no scenario", with `no_such` for "no scenario"); its first fault is
             named.
     """
-    return [parsed(location, record, model, no_such) for location, record in records(path)]
+    return [validated_record(location, record, model, no_such) for location, record in records(path)]
 
 
 def of_split(models: Sequence[M], split: str, path: Path, what: str, give: str) -> list[M]:
@@ -111,21 +111,21 @@ def of_split(models: Sequence[M], split: str, path: Path, what: str, give: str) 
     Raises:
         DataError: there are none: "There are no pairs in x.jsonl; give ..."
     """
-    chosen = [record for record in models if split in {"", getattr(record, "split", "")}]
-    if not chosen:
-        of = f" of the split '{split}'" if split else ""
-        raise DataError(f"There are no {what}{of} in {path}; give {give}.")
-    return chosen
+    split_records = [record for record in models if split in {"", getattr(record, "split", "")}]
+    if not split_records:
+        split_note = f" of the split '{split}'" if split else ""
+        raise DataError(f"There are no {what}{split_note} in {path}; give {give}.")
+    return split_records
 
 
-def parsed(location: str, record: dict[str, Any], model: type[M], no_such: str) -> M:
+def validated_record(location: str, record: dict[str, Any], model: type[M], no_such: str) -> M:
     """One record, validated as a `model`; see `read_models`."""
     try:
         return cast("M", _adapter(model).validate_python(record))
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise DataError(f"{location}, is {no_such}: '{where}': {first['msg']}.") from error
+        first_error = error.errors()[0]
+        field_path = ".".join(str(part) for part in first_error["loc"])
+        raise DataError(f"{location}, is {no_such}: '{field_path}': {first_error['msg']}.") from error
 
 
 def named_passages(rows: Iterable[Mapping[str, Any]], corpora: Sequence[Path]) -> dict[str, Passage]:
@@ -134,8 +134,12 @@ def named_passages(rows: Iterable[Mapping[str, Any]], corpora: Sequence[Path]) -
     Raises:
         DataError: as `read_corpus`.
     """
-    wanted = {str(row["source"]) for row in rows if "source" in row}
-    return {key: passage for corpus in corpora for key, passage in read_corpus(corpus, wanted).wanted.items()}
+    passage_ids = {str(row["source"]) for row in rows if "source" in row}
+    return {
+        passage_id: passage
+        for corpus in corpora
+        for passage_id, passage in read_corpus(corpus, passage_ids).passages.items()
+    }
 
 
 def named_passage(location: str, row: Mapping[str, Any], passages: Mapping[str, Passage]) -> Passage:
@@ -150,21 +154,21 @@ def named_passage(location: str, row: Mapping[str, Any], passages: Mapping[str, 
     return passage
 
 
-def read_corpus(path: Path, wanted: set[str]) -> Corpus:
-    """Check every line of a corpus, and keep the passages whose ids are `wanted`.
+def read_corpus(path: Path, wanted_ids: set[str]) -> Corpus:
+    """Check every line of a corpus, and keep the passages whose ids are in `wanted_ids`.
 
     Raises:
         DataError: a line is broken, lacks an id or contents, or repeats an id; or the corpus is empty.
     """
-    seen: set[str] = set()
+    seen_ids: set[str] = set()
     passages: dict[str, Passage] = {}
     for location, record in records(path):
-        identity, text = _new_id(location, record, seen), _text(location, record, "contents")
-        if identity in wanted:
-            passages[identity] = Passage(identity, str(record.get("title") or ""), text, source=path.name)
-    if not seen:
+        passage_id, text = _new_id(location, record, seen_ids), _text(location, record, "contents")
+        if passage_id in wanted_ids:
+            passages[passage_id] = Passage(passage_id, str(record.get("title") or ""), text, source=path.name)
+    if not seen_ids:
         raise DataError(f"The corpus {path} holds no passages; give a file of {{id, title, contents}} lines.")
-    return Corpus(len(seen), passages)
+    return Corpus(len(seen_ids), passages)
 
 
 def read_questions(path: Path) -> list[Question]:
@@ -173,8 +177,8 @@ def read_questions(path: Path) -> list[Question]:
     Raises:
         DataError: a line is broken, lacks an id or a question, or repeats an id; or there are no questions.
     """
-    seen: set[str] = set()
-    questions = [_question(location, record, seen) for location, record in records(path)]
+    seen_ids: set[str] = set()
+    questions = [_question(location, record, seen_ids) for location, record in records(path)]
     if not questions:
         raise DataError(f"There are no questions in {path}; give a file of {{id, question, answers, gold}} lines.")
     return questions
@@ -188,12 +192,12 @@ def read_queries(path: Path, field: str = "") -> dict[str, str]:
     Raises:
         DataError: a line is broken, lacks an id or the field, or repeats an id; or there are no queries.
     """
-    seen: set[str] = set()
+    seen_ids: set[str] = set()
     queries = {}
     for location, record in records(path):
-        usual = (name for name in ("text", "question", "resolved", "utterance") if name in record)
-        key = field or next(usual, "text")
-        queries[_new_id(location, record, seen)] = (
+        usual_keys = (name for name in ("text", "question", "resolved", "utterance") if name in record)
+        key = field or next(usual_keys, "text")
+        queries[_new_id(location, record, seen_ids)] = (
             record[key] if record.get(key) == "" else _text(location, record, key)
         )
     if not queries:
@@ -208,8 +212,8 @@ def read_qrels(path: Path) -> dict[str, dict[str, int]]:
         DataError: a line does not have four columns, or its relevance is no number; or there are none.
     """
     if ".jsonl" in path.suffixes:
-        judged = {question.id: dict.fromkeys(question.gold, 1) for question in read_questions(path)}
-        return {query: passages for query, passages in judged.items() if passages}
+        gold_qrels = {question.id: dict.fromkeys(question.gold, 1) for question in read_questions(path)}
+        return {query: passages for query, passages in gold_qrels.items() if passages}
     qrels: dict[str, dict[str, int]] = {}
     for location, line in _lines(path):
         columns = line.split()
@@ -231,7 +235,7 @@ def sample(items: Sequence[T], limit: int | None, seed: int, skip: int = 0) -> l
     return shuffled[skip:][:limit]
 
 
-def usable(
+def usable_questions(
     file: Path, chosen: Sequence[Question], why_not: Callable[[Question], str], what: str
 ) -> tuple[tuple[Question, ...], dict[str, int]]:
     """The questions that can be used, and the number of those left out, by the reason that `why_not` gives.
@@ -246,7 +250,9 @@ def usable(
     return questions, dict(Counter(filter(None, reasons)))
 
 
-def place_gold(passages: Sequence[Passage], gold: Sequence[Passage], where: Gold, seed: str) -> tuple[Passage, ...]:
+def place_gold(
+    passages: Sequence[Passage], gold: Sequence[Passage], where: GoldPlacement, seed: str
+) -> tuple[Passage, ...]:
     """The top k passages with the gold one where the experiment wants it; their number stays k.
 
     Args:
@@ -256,14 +262,14 @@ def place_gold(passages: Sequence[Passage], gold: Sequence[Passage], where: Gold
             fusion, section 4); "first" and "last" move it there, or put it there if it is missing (section 4.5).
         seed: decides the random place.
     """
-    ids = {passage.id for passage in gold}
-    retrieved = next((passage for passage in passages if passage.id in ids), None)
+    gold_ids = {passage.id for passage in gold}
+    retrieved = next((passage for passage in passages if passage.id in gold_ids), None)
     if where == "none" or not gold or (where == "insert" and retrieved):
         return tuple(passages)
     chosen = retrieved or gold[0]
-    others = [passage for passage in passages if passage.id != chosen.id][: max(len(passages) - 1, 0)]
-    index = {"first": 0, "last": len(others)}.get(where, random.Random(seed).randint(0, len(others)))  # noqa: S311
-    return (*others[:index], chosen, *others[index:])
+    other_passages = [passage for passage in passages if passage.id != chosen.id][: max(len(passages) - 1, 0)]
+    position = {"first": 0, "last": len(other_passages)}.get(where, random.Random(seed).randint(0, len(other_passages)))  # noqa: S311
+    return (*other_passages[:position], chosen, *other_passages[position:])
 
 
 def fingerprint(path: Path) -> str:
@@ -275,11 +281,11 @@ def fingerprint(path: Path) -> str:
     return str(_guarded(path, lambda: hashlib.sha256(path.read_bytes()).hexdigest()))
 
 
-def _question(location: str, record: dict[str, Any], seen: set[str]) -> Question:
+def _question(location: str, record: dict[str, Any], seen_ids: set[str]) -> Question:
     weak = "gold" not in record and "gold_weak" in record
     gold = (*_list(location, record, "gold_weak" if weak else "gold"), *_list(location, record, "also_contains_answer"))
     return Question(
-        _new_id(location, record, seen),
+        _new_id(location, record, seen_ids),
         _text(location, record, "question"),
         _list(location, record, "answers"),
         gold,
@@ -288,14 +294,14 @@ def _question(location: str, record: dict[str, Any], seen: set[str]) -> Question
     )
 
 
-def _new_id(location: str, record: dict[str, Any], seen: set[str]) -> str:
-    identity = str(record.get("id", "")).strip()
-    if not identity:
+def _new_id(location: str, record: dict[str, Any], seen_ids: set[str]) -> str:
+    record_id = str(record.get("id", "")).strip()
+    if not record_id:
         raise DataError(f"{location}, has no id; every line needs one.")
-    if identity in seen:
-        raise DataError(f"{location}, repeats the id '{identity}'; ids have to be unique.")
-    seen.add(identity)
-    return identity
+    if record_id in seen_ids:
+        raise DataError(f"{location}, repeats the id '{record_id}'; ids have to be unique.")
+    seen_ids.add(record_id)
+    return record_id
 
 
 def _text(location: str, record: dict[str, Any], key: str) -> str:
@@ -334,5 +340,5 @@ def _guarded(path: Path, read: Callable[[], T]) -> T:
     except UnicodeDecodeError as error:
         raise DataError(f"The file {path} is not UTF-8 text ({error.reason}); save it as UTF-8.") from error
     except (OSError, EOFError, zlib.error) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise DataError(f"The file {path} can't be read ({why}); check the path.") from error
+        reason = getattr(error, "strerror", None) or str(error)
+        raise DataError(f"The file {path} can't be read ({reason}); check the path.") from error

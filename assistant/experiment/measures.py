@@ -42,7 +42,7 @@ def lost_vote(answer: str, pool: Iterable[str], golds: Sequence[str]) -> bool:
     return not exact_match(answer, golds) and any(exact_match(candidate, golds) for candidate in pool)
 
 
-def counted(passed: Sequence[bool]) -> Estimate:
+def share_passed(passed: Sequence[bool]) -> Estimate:
     """The share that passed, with Wilson's interval, and the number of values as "n"."""
     interval = binomtest(sum(passed), len(passed)).proportion_ci(method="wilson")
     return {**_estimate(sum(passed) / len(passed), interval.low, interval.high), "n": len(passed)}
@@ -92,39 +92,52 @@ def auc(scores: Floats, labels: NDArray[np.bool_], seed: int = 0) -> Estimate:
     """The area under the ROC curve with its bootstrap interval."""
     from sklearn.metrics import roc_auc_score  # noqa: PLC0415 - takes a second to import
 
-    def drawn(some: Floats, right: NDArray[np.bool_]) -> float:
+    def draw_auc(draw_scores: Floats, draw_labels: NDArray[np.bool_]) -> float:
         # a draw of one label alone has no AUC
-        return float(roc_auc_score(right, some)) if right.any() and not right.all() else float("nan")
+        return (
+            float(roc_auc_score(draw_labels, draw_scores))
+            if draw_labels.any() and not draw_labels.all()
+            else float("nan")
+        )
 
     with catch_warnings():
         simplefilter("ignore", DegenerateDataWarning)  # of such draws
         draws = bootstrap(
-            (scores, labels), drawn, paired=True, vectorized=False, method="percentile", n_resamples=AUC_RESAMPLES,
+            (scores, labels), draw_auc, paired=True, vectorized=False, method="percentile", n_resamples=AUC_RESAMPLES,
             rng=np.random.default_rng(seed),
         ).bootstrap_distribution  # fmt: skip
     low, high = np.nanpercentile(draws, [2.5, 97.5])
     return _estimate(roc_auc_score(labels, scores), low, high)
 
 
-def told_apart(labels: Sequence[bool], scores: Sequence[float], threshold: float) -> dict[str, float | None]:
+def classification_measures(
+    labels: Sequence[bool], scores: Sequence[float], threshold: float
+) -> dict[str, float | None]:
     """AUC, and what a `threshold` on the scores gives: a measure is None where its denominator is 0.
 
     `false_alarms` is the share of the negatives whose score reaches the threshold.
     """
     from sklearn.metrics import confusion_matrix, roc_auc_score  # noqa: PLC0415 - takes a second to import
 
-    said = [score >= threshold for score in scores]
-    [[passed, alarms], [missed, hits]] = confusion_matrix(labels, said, labels=[False, True]).tolist()
+    predictions = [score >= threshold for score in scores]
+    [[true_negatives, false_positives], [false_negatives, true_positives]] = confusion_matrix(
+        labels, predictions, labels=[False, True]
+    ).tolist()
 
-    def part(hits: int, misses: int) -> float | None:
+    def share(hits: int, misses: int) -> float | None:
         return hits / (hits + misses) if hits + misses else None
 
-    auc = balanced = None
-    recall, false_alarms = part(hits, missed), part(alarms, passed)
+    auc = balanced_accuracy = None
+    recall, false_alarms = share(true_positives, false_negatives), share(false_positives, true_negatives)
     if recall is not None and false_alarms is not None:
-        auc, balanced = float(roc_auc_score(labels, scores)), (recall + 1 - false_alarms) / 2
-    apart = {"auc": auc, "balanced_accuracy": balanced}
-    return {**apart, "precision": part(hits, alarms), "recall": recall, "false_alarms": false_alarms}
+        auc, balanced_accuracy = float(roc_auc_score(labels, scores)), (recall + 1 - false_alarms) / 2
+    measures = {"auc": auc, "balanced_accuracy": balanced_accuracy}
+    return {
+        **measures,
+        "precision": share(true_positives, false_positives),
+        "recall": recall,
+        "false_alarms": false_alarms,
+    }
 
 
 def reliability(confidences: Sequence[float], relevant: Sequence[bool], bins: int = 10) -> DataFrame:
@@ -164,15 +177,15 @@ def unknown_scores(
         ValueError: they differ in length, or are empty.
     """
     numbers = range(len(said_unknown)) if questions is None else questions
-    # columns: said and right, said, should have been said
+    # columns: hits (said and right), predicted (said), expected (should have been said)
     counts = np.zeros((max(numbers, default=-1) + 1, 3))
     for n, s, u, weight in zip(numbers, said_unknown, unanswerable, weights or [1.0] * len(said_unknown), strict=True):
         counts[n] += (weight * (s and u), weight * s, weight * u)
-    hits, yes, should = counts.T
+    hits, predicted, expected = counts.T
     return {
-        "precision": ratio(hits, yes, seed),
-        "recall": ratio(hits, should, seed),
-        "f1": ratio(2 * hits, yes + should, seed),
+        "precision": ratio(hits, predicted, seed),
+        "recall": ratio(hits, expected, seed),
+        "f1": ratio(2 * hits, predicted + expected, seed),
     }
 
 
@@ -180,8 +193,8 @@ def _f1(answer: list[str], gold: list[str]) -> float:
     # "a", "the" and punctuation alone normalise to nothing: right only where the gold is nothing, too
     if not answer or not gold:
         return float(answer == gold)
-    same = (Counter(answer) & Counter(gold)).total()
-    return 2 * same / (len(answer) + len(gold))
+    overlap = (Counter(answer) & Counter(gold)).total()
+    return 2 * overlap / (len(answer) + len(gold))
 
 
 def _bootstrap(statistic: Callable[..., Floats], *columns: Floats, seed: int) -> Estimate:

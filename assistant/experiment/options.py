@@ -23,11 +23,11 @@ Seed = Annotated[int, Option(help="Decides the sample, the places of gold passag
 Skip = Annotated[int, Option(min=0, help="Leave out so many of the sample first; keeps two samples apart.")]
 Jobs = Annotated[int, Option(min=1, help="Rows made side by side, in one batch of the model (llm.slots at most).")]
 Out = Annotated[Path, Option("--out", help="The folder for rows and results; a run that is there goes on.")]
-Kept = Annotated[
+OutOrDefault = Annotated[
     Path | None,
     Option("--out", help="The folder for rows and results; a run that is there goes on.", show_default="data folder"),
 ]
-Shown = Annotated[int, Option("--k", min=1, help="Passages shown.")]
+ShownPassages = Annotated[int, Option("--k", min=1, help="Passages shown.")]
 Rounds = Annotated[int, Option("--loops", min=1, max=5, help="The X of Generate-Retrieve-Generate.")]
 Iterations = Annotated[int, Option(min=1, max=5, help="The T of ITRG's loops; they never end early here.")]
 OneLoop = Annotated[
@@ -58,14 +58,14 @@ class Sample:
     seed: Seed = 0
     skip: Skip = 0
 
-    def drawn(self, items: Sequence[T]) -> list[T]:
+    def draw(self, items: Sequence[T]) -> list[T]:
         """The sample, in an order that depends only on the seed."""
         return sample(items, self.limit, self.seed, self.skip)
 
-    def of(self, items: Sequence[T]) -> list[T]:
+    def draw_or_all(self, items: Sequence[T]) -> list[T]:
         """The sample; without a limit, all items in their own order."""
-        return self.drawn(items) if self.limit or self.skip else list(items)
+        return self.draw(items) if self.limit or self.skip else list(items)
 
-    def asked(self, file: Path) -> dict[str, Question]:
+    def draw_questions(self, file: Path) -> dict[str, Question]:
         """The sample of a file of questions, by their ids."""
-        return {question.id: question for question in self.drawn(read_questions(file))}
+        return {question.id: question for question in self.draw(read_questions(file))}

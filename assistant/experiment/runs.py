@@ -37,9 +37,9 @@ class Run(Generic[T]):
         self._key = key
         with disk_errors_as(DataError, f"The results can't be written to {folder}"):
             folder.mkdir(parents=True, exist_ok=True)
-            self._compare(json.loads(json.dumps(claim)))
-            self.rows = dict(self._read())
-            self._keep(claim)
+            self._check_claim(json.loads(json.dumps(claim)))
+            self.rows = dict(self._read_rows())
+            self._write_claim(claim)
 
     def fill(
         self,
@@ -69,29 +69,29 @@ class Run(Generic[T]):
         path.write_text(text, encoding="utf-8")
         return path
 
-    def _keep(self, claim: Row) -> None:
+    def _write_claim(self, claim: Row) -> None:
         """Write the claim, once it is certain that the folder holds no rows of another run."""
         path = self.folder / CLAIM
         if not path.exists():
             self.write(f"{CLAIM}.partial", json.dumps(claim, indent=2, ensure_ascii=False) + "\n").replace(path)
 
-    def _compare(self, claim: Row) -> None:
+    def _check_claim(self, claim: Row) -> None:
         path = self.folder / CLAIM
         try:
-            begun: Row = json.loads(path.read_text(encoding="utf-8")) if path.exists() else claim
+            stored_claim: Row = json.loads(path.read_text(encoding="utf-8")) if path.exists() else claim
         except ValueError as error:
             raise DataError(
                 f"{path} is broken; remove it to go on, if the rows beside it were made as is asked now, or choose"
                 " another folder for --out."
             ) from error
-        differing = sorted(name for name in {*begun, *claim} if begun.get(name) != claim.get(name))
-        if differing:
+        fields = sorted(name for name in {*stored_claim, *claim} if stored_claim.get(name) != claim.get(name))
+        if fields:
             raise DataError(
-                f"{self.folder} holds a run with another {' and '.join(differing)}; choose another folder for --out,"
+                f"{self.folder} holds a run with another {' and '.join(fields)}; choose another folder for --out,"
                 " or remove that one."
             )
 
-    def _read(self) -> Iterator[tuple[T, Row]]:
+    def _read_rows(self) -> Iterator[tuple[T, Row]]:
         """The rows so far by their keys, without a last one that was cut off by a kill."""
         for number, line in enumerate(_whole_lines(self._path) if self._path.exists() else (), 1):
             try:
@@ -111,7 +111,7 @@ def jsonl(rows: Iterable[Any]) -> str:
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
-def rows_of(folder: Path) -> dict[str, Row]:
+def read_rows(folder: Path) -> dict[str, Row]:
     """The rows of a finished run, by their ids.
 
     Raises:
@@ -127,14 +127,14 @@ def rows_of(folder: Path) -> dict[str, Row]:
         raise DataError(f"{path} is broken or of another kind of run; give the --out of another run.") from error
 
 
-def _in_parallel(makes: Sequence[Callable[[], Row]], jobs: int, stop: Event) -> Generator[Row]:
+def _in_parallel(row_makers: Sequence[Callable[[], Row]], jobs: int, stop: Event) -> Generator[Row]:
     """The rows in order, of which `jobs` are made at a time."""
     if jobs == 1:
-        yield from (make() for make in makes)
+        yield from (make() for make in row_makers)
         return
     pool = ThreadPoolExecutor(jobs)
     try:
-        yield from pool.map(lambda make: make(), makes)
+        yield from pool.map(lambda make: make(), row_makers)
     except BaseException:
         stop.set()
         raise

@@ -17,18 +17,18 @@ from assistant.experiment.runs import Row, Run
 from assistant.protocols import Progress
 
 Item = TypeVar("Item")
-With = TypeVar("With")
+Resources = TypeVar("Resources")
 Rows = Mapping[Any, Row]
 Summary = dict[str, Any]
 
 
-def decided_by(experiment: Any, *names: str) -> Row:
+def claim_of_fields(experiment: Any, *names: str) -> Row:
     """These fields of an experiment, for a claim. A file is given by the hash of its content."""
     values = {name: getattr(experiment, name) for name in names}
     return {name: fingerprint(value) if isinstance(value, Path) else value for name, value in values.items()}
 
 
-def unusual(experiment: Any, *names: str) -> Row:
+def non_default_fields(experiment: Any, *names: str) -> Row:
     """Those of these fields that are not at their default, so that runs older than a field can be continued."""
     return {
         field.name: value
@@ -37,30 +37,30 @@ def unusual(experiment: Any, *names: str) -> Row:
     }
 
 
-class Task(ABC, Generic[Item, With]):
-    """Makes a row of each of `items`, which are keyed as their rows are; `With` is what making a row takes.
+class Task(ABC, Generic[Item, Resources]):
+    """Makes a row of each of `items`, which are keyed as their rows are; `Resources` is what making a row takes.
 
-    A measurement is a subclass with its own `row` and `summarise`, and with `decides`, the names of the fields that
+    A measurement is a subclass with its own `row` and `summarise`, and with `claim_fields`, the names of those that
     determine its rows, or with its own `claim`.
     """
 
     title = "Questions"
-    decides: ClassVar[tuple[str, ...]]
+    claim_fields: ClassVar[tuple[str, ...]]
     items: Mapping[Any, Item]
 
     def claim(self) -> Row:
         """All that determines the rows; a folder whose run was begun with another claim is refused."""
-        return decided_by(self, *self.decides)
+        return claim_of_fields(self, *self.claim_fields)
 
     @abstractmethod
-    def row(self, item: Item, resources: With) -> Row:
+    def row(self, item: Item, resources: Resources) -> Row:
         """The row of one item."""
 
     @abstractmethod
     def summarise(self, rows: Rows) -> Summary:
         """The measures over the rows of all items."""
 
-    def shown(self, summary: Summary) -> Summary:
+    def printed_part(self, summary: Summary) -> Summary:
         """The part of the summary that is printed; the report has all of it."""
         return summary
 
@@ -85,7 +85,7 @@ class Task(ABC, Generic[Item, With]):
         return all(key in run.rows for key in self.items)
 
     def fill(
-        self, run: Run[Any], resources: With, progress: Progress, jobs: int = 1, stop: Event | None = None
+        self, run: Run[Any], resources: Resources, progress: Progress, jobs: int = 1, stop: Event | None = None
     ) -> None:
         """Make the rows that are missing, `jobs` at a time; see `Run.fill`."""
         rows = [(key, partial(self.row, item, resources)) for key, item in self.items.items()]

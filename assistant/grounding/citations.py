@@ -23,18 +23,18 @@ def with_citations(turn: Turn, text: str, spans: Sequence[Span], findings: Seque
     numbers: dict[str, int] = {}
     citations: list[Citation] = []
     pieces: list[str] = []
-    result: list[Sentence] = []
+    marked_sentences: list[Sentence] = []
     end = 0
     for span, finding in zip(spans, findings, strict=True):
         sentence = quote(text, span)
-        here = _citations(finding, sentence, numbers) if finding else []
-        citations.extend(here)
-        result.append(_sentence(sentence, finding, here))
+        sentence_citations = _citations(finding, sentence, numbers) if finding else []
+        citations.extend(sentence_citations)
+        marked_sentences.append(_sentence(sentence, finding, sentence_citations))
         start, end = end, span.start + len(before_marker(sentence))
-        markers = "".join(f" [{citation.n}]" for citation in here)
+        markers = "".join(f" [{citation.n}]" for citation in sentence_citations)
         pieces.append(text[start:end] + (_paragraph(markers) if BLOCK.match(sentence) else markers))
     answer = replace(turn.answer or Answer(""), text="".join(pieces) + text[end:])
-    return replace(turn, answer=answer, sentences=tuple(result), citations=tuple(citations))
+    return replace(turn, answer=answer, sentences=tuple(marked_sentences), citations=tuple(citations))
 
 
 def before_marker(sentence: str) -> str:
@@ -42,12 +42,12 @@ def before_marker(sentence: str) -> str:
     return _LAST_BAR.sub("", sentence)
 
 
-def _sentence(text: str, finding: Finding | None, cited: Sequence[Citation]) -> Sentence:
+def _sentence(text: str, finding: Finding | None, citations: Sequence[Citation]) -> Sentence:
     """The sentence with its state; code without support counts as unchecked, since it claims nothing."""
-    if finding is None or (BLOCK.match(text) and not cited):
+    if finding is None or (BLOCK.match(text) and not citations):
         return Sentence(text, "unchecked", finding.verdict.probability if finding else None)
     verdict = finding.verdict
-    return Sentence(text, verdict.state, verdict.probability, tuple(citation.n for citation in cited))
+    return Sentence(text, verdict.state, verdict.probability, tuple(citation.n for citation in citations))
 
 
 def _paragraph(markers: str) -> str:
@@ -61,16 +61,16 @@ def _citations(finding: Finding, sentence: str, numbers: dict[str, int]) -> list
         return []
     return [
         Citation(
-            n=numbers.setdefault(one.passage.id, len(numbers) + 1),
-            passage_id=one.passage.id,
-            start=one.span.start,
-            end=one.span.end,
+            n=numbers.setdefault(evidence.passage.id, len(numbers) + 1),
+            passage_id=evidence.passage.id,
+            start=evidence.span.start,
+            end=evidence.span.end,
             sentence=sentence,
-            quote=quote(one.passage.text, one.span),
-            support=found.verdict.probability,
-            partly=found.verdict.state == "partly",
+            quote=quote(evidence.passage.text, evidence.span),
+            support=cited_finding.verdict.probability,
+            partly=cited_finding.verdict.state == "partly",
             further=position > 0,
         )
-        for position, found in enumerate((finding, *finding.further))
-        for one in found.evidence
+        for position, cited_finding in enumerate((finding, *finding.further))
+        for evidence in cited_finding.evidence
     ]

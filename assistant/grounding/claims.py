@@ -10,7 +10,7 @@ from assistant.text.sentences import sentences
 from assistant.types import Span
 
 # The most words of a bare phrase; scripts without spaces between words have about two characters a word.
-_PHRASE = 2
+_MAX_PHRASE_WORDS = 2
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 
 
@@ -20,30 +20,36 @@ def segments(text: str) -> list[Span]:
     A block of code counts as one.
     """
     blocks = [Span(*match.span()) for match in BLOCK.finditer(text)]
-    outside = (s for s in _sentences(text) if not any(s.start < b.end and b.start < s.end for b in blocks))
+    outside = (
+        span
+        for span in _sentences(text)
+        if not any(span.start < block.end and block.start < span.end for block in blocks)
+    )
     return sorted((*blocks, *outside), key=lambda span: span.start)
 
 
 def _sentences(text: str) -> list[Span]:
     code = [match.span() for match in INLINE.finditer(text)]
-    found = list[Span]()
+    spans = list[Span]()
     for span in sentences(text):
-        goes_on = any(start < span.start < end for start, end in code)
-        begin = found.pop().start if goes_on and found else span.start
-        found.append(Span(begin, span.end))
-    return found
+        is_within_code = any(start < span.start < end for start, end in code)
+        begin = spans.pop().start if is_within_code and spans else span.start
+        spans.append(Span(begin, span.end))
+    return spans
 
 
 def is_claim(sentence: str) -> bool:
     """Whether a sentence says something that a passage could support: not a question, a heading or a bare phrase."""
-    return _says(sentence) and (len(sentence.split()) > _PHRASE or len(_UNSPACED.findall(sentence)) > 2 * _PHRASE)
+    return _is_statement(sentence) and (
+        len(sentence.split()) > _MAX_PHRASE_WORDS or len(_UNSPACED.findall(sentence)) > 2 * _MAX_PHRASE_WORDS
+    )
 
 
 def claims(texts: Sequence[str]) -> list[str]:
     """The texts that are claims, and "" for the others; if there are only bare phrases, these count as claims."""
-    claiming = [text if is_claim(text) else "" for text in texts]
-    return claiming if any(claiming) else [text if _says(text) else "" for text in texts]
+    claim_texts = [text if is_claim(text) else "" for text in texts]
+    return claim_texts if any(claim_texts) else [text if _is_statement(text) else "" for text in texts]
 
 
-def _says(sentence: str) -> bool:
+def _is_statement(sentence: str) -> bool:
     return not sentence.rstrip("*_ ").endswith(("?", ":"))

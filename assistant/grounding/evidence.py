@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assistant.protocols import Embedder
-from assistant.text.markers import Marked
+from assistant.text.markers import UnmarkedText
 from assistant.text.overlap import coverage
 from assistant.text.sentences import quote, sentences
 from assistant.types import Passage, Span
@@ -32,7 +32,7 @@ class Evidence:
 
 
 def nearest_evidence(
-    texts: Sequence[str], passages: Sequence[Passage], hinted: Sequence[frozenset[str]], embedder: Embedder
+    texts: Sequence[str], passages: Sequence[Passage], hints: Sequence[frozenset[str]], embedder: Embedder
 ) -> list[list[Evidence]]:
     """For each text, the few passages most likely to support it, best first; none for an empty text.
 
@@ -40,30 +40,37 @@ def nearest_evidence(
     passages on the same matter, the one with the sentence's own words is the one that the model read. A passage that
     the model's markers point at comes first.
     """
-    places = [(passage, span) for passage in passages for span in sentences(passage.text)]
-    if not places or not any(texts):
+    candidates = [(passage, span) for passage in passages for span in sentences(passage.text)]
+    if not candidates or not any(texts):
         return [[] for _ in texts]
-    vectors = embedder.encode([*texts, *(f"{p.full_title}: {quote(p.text, span)}" for p, span in places)])
+    vectors = embedder.encode(
+        [*texts, *(f"{passage.full_title}: {quote(passage.text, span)}" for passage, span in candidates)]
+    )
     similarity = vectors[: len(texts)] @ vectors[len(texts) :].T
     count = max(1, min(READ, _MAX_PAIRS // sum(map(bool, texts))))
     return [
-        _nearest(text, row, places, hints)[:count] if text else []
-        for text, row, hints in zip(texts, similarity, hinted, strict=True)
+        _nearest(text, row, candidates, text_hints)[:count] if text else []
+        for text, row, text_hints in zip(texts, similarity, hints, strict=True)
     ]
 
 
 def _nearest(
-    text: str, row: NDArray[np.float32], places: list[tuple[Passage, Span]], hints: frozenset[str]
+    text: str, row: NDArray[np.float32], candidates: list[tuple[Passage, Span]], hints: frozenset[str]
 ) -> list[Evidence]:
     best: dict[str, Evidence] = {}
-    for score, (passage, span) in zip(row.tolist(), places, strict=True):
+    for score, (passage, span) in zip(row.tolist(), candidates, strict=True):
         if passage.id not in best or score > best[passage.id].nearness:
             best[passage.id] = Evidence(passage, span, score)
-    scored = [replace(e, nearness=e.nearness + coverage(text, e.passage.titled)) for e in best.values()]
+    scored = [
+        replace(evidence, nearness=evidence.nearness + coverage(text, evidence.passage.titled))
+        for evidence in best.values()
+    ]
     return sorted(scored, key=lambda evidence: (evidence.passage.id not in hints, -evidence.nearness))
 
 
-def hinted(marked: Marked, span: Span, passages: Sequence[Passage]) -> frozenset[str]:
+def hinted(marked: UnmarkedText, span: Span, passages: Sequence[Passage]) -> frozenset[str]:
     """The ids of the passages that markers in or right behind a sentence point at; numbers out of range are ignored."""
-    numbers = [n for offset, listed in marked.hints if span.start < offset <= span.end + 1 for n in listed]
+    numbers = [
+        n for offset, marker_numbers in marked.hints if span.start < offset <= span.end + 1 for n in marker_numbers
+    ]
     return frozenset(passages[n - 1].id for n in numbers if 1 <= n <= len(passages))

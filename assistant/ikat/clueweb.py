@@ -29,12 +29,12 @@ from assistant.retrieve.bm25 import reading
 from assistant.text.sentences import quote, sentences
 from assistant.types import Passage
 
-CHARS = 10_000
-SENTENCES = 10
+MAX_DOCUMENT_CHARS = 10_000
+SENTENCES_PER_PASSAGE = 10
 STRIDE = 5
-WARCS = (".warc", ".warc.gz")
-TEXTS = (".json", ".jsonl", ".json.gz", ".jsonl.gz", ".json.bz2", ".jsonl.bz2")
-PASSAGES = (".json", ".jsonl", ".json.gz", ".jsonl.gz")
+WARC_ENDINGS = (".warc", ".warc.gz")
+TEXT_ENDINGS = (".json", ".jsonl", ".json.gz", ".jsonl.gz", ".json.bz2", ".jsonl.bz2")
+PASSAGE_ENDINGS = (".json", ".jsonl", ".json.gz", ".jsonl.gz")
 ID_HEADERS = ("ClueWeb22-ID", "WARC-TREC-ID")
 # Anserini buffers this much before it writes; Java has no more than 1 GB here.
 BUFFER_MB = 256
@@ -56,25 +56,30 @@ def documents(path: Path) -> Iterator[Document]:
         DataError: the file is neither, can't be read, or has a broken record; the message names it.
     """
     name = path.name.lower()
-    reader = _pages if name.endswith(WARCS) else _texts if name.endswith(TEXTS) else None
+    reader = _pages if name.endswith(WARC_ENDINGS) else _texts if name.endswith(TEXT_ENDINGS) else None
     if reader is None:
-        raise DataError(f"{path} is no file of ClueWeb22; those end in {', '.join((*WARCS, *TEXTS))}.")
+        raise DataError(f"{path} is no file of ClueWeb22; those end in {', '.join((*WARC_ENDINGS, *TEXT_ENDINGS))}.")
     yield from reader(path)
 
 
 def segment(document: Document) -> list[Passage]:
     """The passages of a document; none where it has no text."""
-    text = document.text.replace("\r", " ").replace("\n", " ").strip()[:CHARS]
-    found = [quote(text, span) for span in sentences(text)]
-    last = max(len(found) - SENTENCES, 0)
-    starts = range(0, last + STRIDE, STRIDE) if found else ()
+    text = document.text.replace("\r", " ").replace("\n", " ").strip()[:MAX_DOCUMENT_CHARS]
+    sentence_texts = [quote(text, span) for span in sentences(text)]
+    last_start = max(len(sentence_texts) - SENTENCES_PER_PASSAGE, 0)
+    starts = range(0, last_start + STRIDE, STRIDE) if sentence_texts else ()
     return [
-        Passage(f"{document.id}:{n}", "", " ".join(found[start : start + SENTENCES]), source=document.url)
+        Passage(
+            f"{document.id}:{n}",
+            "",
+            " ".join(sentence_texts[start : start + SENTENCES_PER_PASSAGE]),
+            source=document.url,
+        )
         for n, start in enumerate(starts)
     ]
 
 
-def found_files(paths: Sequence[Path]) -> list[Path]:
+def collection_files(paths: Sequence[Path]) -> list[Path]:
     """The files to read: those that are named, and those of the collection that are in the folders named.
 
     Raises:
@@ -84,8 +89,10 @@ def found_files(paths: Sequence[Path]) -> list[Path]:
     for path in paths:
         if not path.exists():
             raise DataError(f"There is no {path}; check the path.")
-        inside = (one for one in sorted(path.rglob("*")) if one.name.lower().endswith((*WARCS, *TEXTS)))
-        files += inside if path.is_dir() else [path]
+        folder_files = (
+            file for file in sorted(path.rglob("*")) if file.name.lower().endswith((*WARC_ENDINGS, *TEXT_ENDINGS))
+        )
+        files += folder_files if path.is_dir() else [path]
     if not files:
         raise DataError(f"No file of ClueWeb22 is in {', '.join(map(str, paths))}; name its txt or html folder.")
     return files
@@ -97,7 +104,7 @@ def write_passages(files: Sequence[Path], folder: Path, progress: Progress) -> i
     A file whose passages are there already is passed over, so that what was interrupted goes on where it was.
 
     Args:
-        files: of the collection, as `found_files` finds them.
+        files: of the collection, as `collection_files` finds them.
         folder: where the .jsonl.gz files go.
         progress: told files.
 
@@ -105,10 +112,10 @@ def write_passages(files: Sequence[Path], folder: Path, progress: Progress) -> i
         DataError: a file is broken, two are called alike, or the folder can't be written.
     """
     count = 0
-    for done, (into, file) in enumerate(_targets(files, folder).items()):
+    for done, (target, file) in enumerate(_targets(files, folder).items()):
         progress(done, len(files))
-        if not into.exists():
-            count += _write(file, into)
+        if not target.exists():
+            count += _write(file, target)
     progress(len(files), len(files))
     return count
 
@@ -119,7 +126,7 @@ def passage_files(folder: Path) -> list[Path]:
     Raises:
         DataError: there are none.
     """
-    files = [one for one in sorted(folder.rglob("*.json*")) if one.name.endswith(PASSAGES)]
+    files = [file for file in sorted(folder.rglob("*.json*")) if file.name.endswith(PASSAGE_ENDINGS)]
     if not files:
         raise DataError(
             f"There are no passages in {folder}; write them with: "
@@ -128,7 +135,7 @@ def passage_files(folder: Path) -> list[Path]:
     return files
 
 
-def differing(passages: Sequence[Path], hashes: Path) -> tuple[int, list[str]]:
+def compare_hashes(passages: Sequence[Path], hashes: Path) -> tuple[int, list[str]]:
     """How many of the passages the track knows, and the ids of those that it cuts otherwise.
 
     Args:
@@ -138,14 +145,14 @@ def differing(passages: Sequence[Path], hashes: Path) -> tuple[int, list[str]]:
     Raises:
         DataError: a file can't be read, a line of it is no passage, or one of the hashes has not three columns.
     """
-    ours = dict(pair for path in passages for pair in _digests(path))
-    known, wrong = 0, []
+    our_digests = dict(pair for path in passages for pair in _digests(path))
+    known_count, differing_ids = 0, []
     with _opened(hashes) as lines:
         for n, line in enumerate(lines, 1):
             identity, digest = _hash(hashes, n, line)
-            known += identity in ours
-            wrong += [identity] if ours.get(identity, digest) != digest else []
-    return known, wrong
+            known_count += identity in our_digests
+            differing_ids += [identity] if our_digests.get(identity, digest) != digest else []
+    return known_count, differing_ids
 
 
 def build_index(passages: Path, index: Path, threads: int = 2) -> None:
@@ -158,40 +165,42 @@ def build_index(passages: Path, index: Path, threads: int = 2) -> None:
     passage_files(passages)
     if index.exists() and (not index.is_dir() or any(index.iterdir())):
         raise DataError(f"{index} is not an empty folder; choose another for the index.")
-    words = ["-collection", "JsonCollection", "-generator", "DefaultLuceneDocumentGenerator", "-storeRaw"]
-    limits = ["-threads", str(threads), "-memoryBuffer", str(BUFFER_MB)]
-    where = ["-input", str(passages), "-index", str(index)]
+    format_args = ["-collection", "JsonCollection", "-generator", "DefaultLuceneDocumentGenerator", "-storeRaw"]
+    limit_args = ["-threads", str(threads), "-memoryBuffer", str(BUFFER_MB)]
+    path_args = ["-input", str(passages), "-index", str(index)]
     with reading(index):
-        jvm.call(lambda: jvm.java("io.anserini.index.IndexCollection").main([*words, *limits, *where]))
+        jvm.call(lambda: jvm.java("io.anserini.index.IndexCollection").main([*format_args, *limit_args, *path_args]))
 
 
 def _targets(files: Sequence[Path], folder: Path) -> dict[Path, Path]:
     """The files by where their passages go."""
-    found: dict[Path, Path] = {}
+    files_by_target: dict[Path, Path] = {}
     for file in files:
-        ending = next((one for one in (*WARCS, *TEXTS) if file.name.lower().endswith(one)), "")
-        into = folder / f"{file.parent.name}-{file.name[: len(file.name) - len(ending)]}.jsonl.gz"
-        other = found.setdefault(into, file)
-        if not other.samefile(file):
-            raise DataError(f"The passages of {other} and of {file} would be one file; rename one, or leave it out.")
-    return found
+        ending = next((suffix for suffix in (*WARC_ENDINGS, *TEXT_ENDINGS) if file.name.lower().endswith(suffix)), "")
+        target = folder / f"{file.parent.name}-{file.name[: len(file.name) - len(ending)]}.jsonl.gz"
+        first_file = files_by_target.setdefault(target, file)
+        if not first_file.samefile(file):
+            raise DataError(
+                f"The passages of {first_file} and of {file} would be one file; rename one, or leave it out."
+            )
+    return files_by_target
 
 
-def _write(file: Path, into: Path) -> int:
-    part, count = into.with_name(f"{into.name}.part"), 0
+def _write(file: Path, target: Path) -> int:
+    partial_file, count = target.with_name(f"{target.name}.part"), 0
     try:
-        into.parent.mkdir(parents=True, exist_ok=True)
-        with gzip.open(part, "wt", encoding="utf-8") as out:
-            for passage in (one for document in documents(file) for one in segment(document)):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with gzip.open(partial_file, "wt", encoding="utf-8") as out:
+            for passage in (passage for document in documents(file) for passage in segment(document)):
                 record = {"id": passage.id, "contents": passage.text, "url": passage.source}
                 out.write(json.dumps(record, ensure_ascii=False) + "\n")
                 count += 1
-        part.replace(into)
+        partial_file.replace(target)
     except OSError as error:
-        raise DataError(f"The passages can't be written to {into} ({error.strerror}); choose another.") from error
+        raise DataError(f"The passages can't be written to {target} ({error.strerror}); choose another.") from error
     finally:
-        if part.exists():  # unlink's own missing_ok fails where a file stands in the folder's place
-            part.unlink()
+        if partial_file.exists():  # unlink's own missing_ok fails where a file stands in the folder's place
+            partial_file.unlink()
     return count
 
 
@@ -242,15 +251,15 @@ def _pages(path: Path) -> Iterator[Document]:
         raise DataError(f"{path} can't be read to its end ({error}); copy it again.") from error
 
 
-def _page(place: str, record: Any) -> Document:
-    known = [record.rec_headers.get_header(name) for name in ID_HEADERS]
-    identity = next((one for one in known if one), None)
+def _page(location: str, record: Any) -> Document:
+    header_ids = [record.rec_headers.get_header(name) for name in ID_HEADERS]
+    identity = next((header_id for header_id in header_ids if header_id), None)
     if identity is None:
-        raise DataError(f"{place}, has no ClueWeb22-ID in its header; it is not of ClueWeb22.")
+        raise DataError(f"{location}, has no ClueWeb22-ID in its header; it is not of ClueWeb22.")
     url = record.rec_headers.get_header("WARC-Target-URI") or ""
     page = record.content_stream().read()
     if record.raw_stream.limit > 0:  # the library takes a page that ends too early for a whole one
-        raise DataError(f"{place}, was cut off; copy the file again.")
+        raise DataError(f"{location}, was cut off; copy the file again.")
     return Document(identity.strip(), url.strip(), _clean_text(page))
 
 

@@ -29,12 +29,12 @@ from assistant.experiment.runs import Row, Run
 from assistant.ikat.topics import Topic, Topics, TopicTurn
 from assistant.protocols import Parts, Progress
 from assistant.retrieve.fusion import fuse
-from assistant.text.markers import read
+from assistant.text.markers import extract_markers
 from assistant.types import Choices, Exchange, Passage, Query, Turn
 
-Kind = Literal["automatic", "manual"]
+RunType = Literal["automatic", "manual"]
 # The track assesses no more of a ranking than this.
-DEEPEST = 1000
+MAX_DEPTH = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,8 @@ class Plan:
     topics: Path
     searched: str
     choices: Choices
-    kind: Kind = "automatic"
-    depth: int = DEEPEST
+    kind: RunType = "automatic"
+    depth: int = MAX_DEPTH
     quality: str = ""
 
 
@@ -60,7 +60,7 @@ def open_run(folder: Path, plan: Plan, model: str) -> Run[str]:
         DataError: the folder holds a run on other topics, or one that was played otherwise.
     """
     choices = plan.choices
-    asked = {
+    claim = {
         "topics": fingerprint(plan.topics),
         "searched": plan.searched,
         "model": model,
@@ -70,7 +70,7 @@ def open_run(folder: Path, plan: Plan, model: str) -> Run[str]:
         **({"quality": fingerprint(Path(plan.quality))} if plan.quality else {}),
         **{name: getattr(choices, name) for name in ("loop", "loops", "strategy", "k")},
     }
-    return Run(folder, asked, lambda row: str(row["id"]))
+    return Run(folder, claim, lambda row: str(row["id"]))
 
 
 def play(topics: Topics, plan: Plan, run: Run[str], parts: Parts, progress: Progress) -> None:
@@ -79,26 +79,26 @@ def play(topics: Topics, plan: Plan, run: Run[str], parts: Parts, progress: Prog
     Raises:
         DataError: a turn could not be played; the message names it, and the next run goes on with it.
     """
-    parts = searching(parts)
+    parts = without_small_talk(parts)
     jobs = [(turn.id, partial(_row, topics.file, topic, turn, plan, parts)) for topic, turn in topics.turns.values()]
     run.fill(jobs, len(jobs), progress)
 
 
-def searching(parts: Parts) -> Parts:
+def without_small_talk(parts: Parts) -> Parts:
     """The parts with which no turn passes for small talk: "I'd like to stay here." wants passages from the track."""
     settings = parts.settings.changed(turn={"intent_threshold": 1.0, "writing_threshold": 1.0})
     return replace(parts, settings=settings)
 
 
-def turn_of(topic: Topic, asked: TopicTurn, plan: Plan) -> Turn:
+def turn_of(topic: Topic, topic_turn: TopicTurn, plan: Plan) -> Turn:
     """The turn as the assistant is given it: the utterance, the canonical history, and the user's facts."""
-    said = {one.id: one.resolved if plan.kind == "manual" else one.utterance for one in topic.turns}
-    before = topic.turns[: topic.turns.index(asked)]
-    history = tuple(Exchange(said[one.id], said[one.id], one.response) for one in before)
-    return Turn(said[asked.id], history, topic.facts, plan.choices, id=asked.id)
+    utterances = {turn.id: turn.resolved if plan.kind == "manual" else turn.utterance for turn in topic.turns}
+    earlier_turns = topic.turns[: topic.turns.index(topic_turn)]
+    history = tuple(Exchange(utterances[turn.id], utterances[turn.id], turn.response) for turn in earlier_turns)
+    return Turn(utterances[topic_turn.id], history, topic.facts, plan.choices, id=topic_turn.id)
 
 
-def finished(turn: Turn, parts: Parts, name: str) -> Turn:
+def finish_turn(turn: Turn, parts: Parts, name: str) -> Turn:
     """The turn at its end.
 
     Raises:
@@ -113,8 +113,8 @@ def finished(turn: Turn, parts: Parts, name: str) -> Turn:
     return turn
 
 
-def _row(file: str, topic: Topic, asked: TopicTurn, plan: Plan, parts: Parts) -> Row:
-    turn = finished(turn_of(topic, asked, plan), parts, f"{file}, turn {asked.id}")
+def _row(file: str, topic: Topic, topic_turn: TopicTurn, plan: Plan, parts: Parts) -> Row:
+    turn = finish_turn(turn_of(topic, topic_turn, plan), parts, f"{file}, turn {topic_turn.id}")
     return row_of(turn, ranking(turn, parts, plan.depth))
 
 
@@ -123,13 +123,13 @@ def ranking(turn: Turn, parts: Parts, depth: int) -> list[Passage]:
 
     What the turn left out as unreliable is not offered to the track either.
 
-    The turn's queries are searched again, as deep as is wanted; of a turn without any, what was said.
+    The turn's queries are searched again, as deep as is wanted; for a turn without any, its utterance.
     """
     queries = turn.queries or (Query("utterance", turn.utterance),)
-    found = {query.name: parts.retriever.search(query.text, depth) for query in queries}
-    seen = {passage.id for passage in (*turn.passages, *(one.passage for one in turn.dropped))}
-    deeper = fuse(found, depth, parts.settings.retrieve.rrf_k)
-    return [*turn.passages, *(passage for passage in deeper if passage.id not in seen)][:depth]
+    rankings = {query.name: parts.retriever.search(query.text, depth) for query in queries}
+    turn_passage_ids = {passage.id for passage in (*turn.passages, *(dropped.passage for dropped in turn.dropped))}
+    deeper_passages = fuse(rankings, depth, parts.settings.retrieve.rrf_k)
+    return [*turn.passages, *(passage for passage in deeper_passages if passage.id not in turn_passage_ids)][:depth]
 
 
 def row_of(turn: Turn, passages: list[Passage]) -> Row:
@@ -139,11 +139,11 @@ def row_of(turn: Turn, passages: list[Passage]) -> Row:
         "id": turn.id,
         "question": turn.question,
         "text": answer,
-        "response": plain(answer),
+        "response": plain_response(answer),
         "digests": " ".join(_digests(turn)),
         "unknown": turn.answer is not None and (turn.answer.unknown or turn.answer.origin == "model"),
         "ranking": [passage.id for passage in passages],
-        "dropped": {one.passage.id: one.label for one in turn.dropped},
+        "dropped": {dropped.passage.id: dropped.label for dropped in turn.dropped},
         "used": {passage.id: passage.text for passage in turn.passages},
         "cited": list(dict.fromkeys(citation.passage_id for citation in turn.citations)),
         "facts": [
@@ -157,9 +157,9 @@ def row_of(turn: Turn, passages: list[Passage]) -> Row:
     }
 
 
-def plain(answer: str) -> str:
+def plain_response(answer: str) -> str:
     """An answer without its numbered markers, in one paragraph."""
-    return " ".join(read(answer, most=0).text.split())
+    return " ".join(extract_markers(answer, max_number=0).text.split())
 
 
 def _digests(turn: Turn) -> Iterator[str]:

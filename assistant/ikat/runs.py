@@ -25,26 +25,26 @@ from typing import Any, Literal
 
 from assistant.errors import DataError, disk_errors_as
 from assistant.experiment.runs import CLAIM, ROWS, Row, jsonl
-from assistant.ikat.play import Kind
+from assistant.ikat.play import RunType
 from assistant.ikat.topics import Topics
 from assistant.text.sentences import quote, sentences
 
 # The longest response that is assessed, in words.
-MOST_WORDS = 250
-Reply = Literal["answer", "digests"]
+MAX_RESPONSE_WORDS = 250
+ResponseSource = Literal["answer", "digests"]
 # A run called so would be written over what was played. Some systems ignore the case of a file's name.
-_TAKEN = {Path(file).stem for file in (CLAIM, ROWS)}
+_RESERVED_NAMES = {Path(file).stem for file in (CLAIM, ROWS)}
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
 @dataclass(frozen=True, slots=True)
-class Label:
+class RunLabel:
     """What a run is called. `reply` says what its responses are: our answers, or the digests joined, as the paper's."""
 
     name: str
     team: str = "sequitur"
-    kind: Kind = "automatic"
-    reply: Reply = "answer"
+    kind: RunType = "automatic"
+    reply: ResponseSource = "answer"
 
     def __post_init__(self) -> None:
         """Refuse a name that the six columns can't hold, or that can't name a file of its own in the run's folder.
@@ -56,7 +56,7 @@ class Label:
             raise DataError(f"'{self.name}' can't name a run; use one word.")
         if "/" in self.name or "\\" in self.name:
             raise DataError(f"'{self.name}' can't name a run, whose files are called after it; leave out the slash.")
-        if self.name.casefold() in _TAKEN:
+        if self.name.casefold() in _RESERVED_NAMES:
             raise DataError(f"'{self.name}' is what the run's own files are called; choose another name.")
 
     def check(self, year: int) -> None:
@@ -69,7 +69,7 @@ class Label:
             raise DataError(f"'{self.team}' can't name the team of a run of 2025; use one word for --team.")
 
 
-def write_run(topics: Topics, rows: Mapping[str, Row], label: Label, folder: Path) -> tuple[Path, Path]:
+def write_run(topics: Topics, rows: Mapping[str, Row], label: RunLabel, folder: Path) -> tuple[Path, Path]:
     """Write `<name>.json` (2025: `.jsonl`) and `<name>.trec` into the folder, and return where.
 
     Raises:
@@ -79,16 +79,18 @@ def write_run(topics: Topics, rows: Mapping[str, Row], label: Label, folder: Pat
     if missing:
         raise DataError(f"{len(missing)} turns of {topics.file} were not played yet, first '{missing[0]}'.")
     played = [rows[turn] for turn in topics.turns]
-    written = jsonl(_line(row, label) for row in played) if topics.year == 2025 else _object(played, label, topics.year)
+    run_text = (
+        jsonl(_line(row, label) for row in played) if topics.year == 2025 else _object(played, label, topics.year)
+    )
     run = folder / f"{label.name}.{'jsonl' if topics.year == 2025 else 'json'}"
     trec = folder / f"{label.name}.trec"
     with disk_errors_as(DataError, f"The run can't be written to {folder}"):
-        run.write_text(written, encoding="utf-8")
-        trec.write_text("".join(columns(row, label.name) for row in played), encoding="utf-8")
+        run.write_text(run_text, encoding="utf-8")
+        trec.write_text("".join(trec_lines(row, label.name) for row in played), encoding="utf-8")
     return run, trec
 
 
-def columns(row: Row, name: str) -> str:
+def trec_lines(row: Row, name: str) -> str:
     """A turn's ranking in TREC's six columns: turn, Q0, passage, rank, score and run."""
     lines = enumerate(scores(row["ranking"]).items(), 1)
     return "".join(f"{row['id']} Q0 {passage} {rank} {score} {name}\n" for rank, (passage, score) in lines)
@@ -99,53 +101,58 @@ def scores(ranking: Sequence[str]) -> dict[str, float]:
     return {passage: round(1 / rank, 8) for rank, passage in enumerate(ranking, 1)}
 
 
-def response(row: Row, reply: Reply) -> str:
-    """What is submitted as the reply, at most `MOST_WORDS` long."""
+def submitted_response(row: Row, reply: ResponseSource) -> str:
+    """What is submitted as the reply, at most `MAX_RESPONSE_WORDS` long."""
     text = row["digests"] or row["response"] if reply == "digests" else row["response"]
-    return within(text, MOST_WORDS)
+    return truncated(text, MAX_RESPONSE_WORDS)
 
 
-def words(text: str) -> int:
+def word_count(text: str) -> int:
     """How long the track counts a text, or somewhat more: its tokenizer, too, counts punctuation as words."""
     return len(_TOKEN.findall(unicodedata.normalize("NFKC", text)))
 
 
-def within(text: str, most: int) -> str:
-    """`text`, or as many of its first sentences as have at most `most` words; of a first that has more, its words."""
-    kept = ""
+def truncated(text: str, max_words: int) -> str:
+    """`text`, or its first sentences of at most `max_words` words in all; of a longer first one, its first words."""
+    prefix = ""
     for span in sentences(text):
-        longer = text[: span.end]
-        if words(longer) > most:
+        longer_prefix = text[: span.end]
+        if word_count(longer_prefix) > max_words:
             break
-        kept = longer
-    if kept or words(text) <= most:
-        return kept or text
-    first = unicodedata.normalize("NFKC", quote(text, sentences(text)[0]))
-    ends = [found.end() for found in _TOKEN.finditer(first)]
-    return first[: ends[most - 1]]
+        prefix = longer_prefix
+    if prefix or word_count(text) <= max_words:
+        return prefix or text
+    first_sentence = unicodedata.normalize("NFKC", quote(text, sentences(text)[0]))
+    ends = [token.end() for token in _TOKEN.finditer(first_sentence)]
+    return first_sentence[: ends[max_words - 1]]
 
 
 def _is_word(name: str) -> bool:
     return name.split() == [name]
 
 
-def _object(played: Sequence[Row], label: Label, year: int) -> str:
+def _object(played: Sequence[Row], label: RunLabel, year: int) -> str:
     turns = [{"turn_id": row["id"], "responses": [_response(row, label, year)]} for row in played]
     # 2024 assesses the responses of those runs alone that ask for it; 2023 knows no such field.
-    asked = {"eval_response": True} if year == 2024 else {}
-    run = {"run_name": label.name, "run_type": label.kind, **asked, "turns": turns}
+    year_fields = {"eval_response": True} if year == 2024 else {}
+    run = {"run_name": label.name, "run_type": label.kind, **year_fields, "turns": turns}
     return json.dumps(run, ensure_ascii=False, indent=1) + "\n"
 
 
-def _response(row: Row, label: Label, year: int) -> dict[str, Any]:
+def _response(row: Row, label: RunLabel, year: int) -> dict[str, Any]:
     used = row["used"]
     return {
         "rank": 1,
-        "text": response(row, label.reply),
+        "text": submitted_response(row, label.reply),
         "ptkb_provenance": _ranked_facts(row) if year == 2023 else [int(fact["id"]) for fact in _used_facts(row)],
         "passage_provenance": [
-            {"id": one, **({"text": used[one]} if one in used else {}), "score": score, "used": one in used}
-            for one, score in scores(row["ranking"]).items()
+            {
+                "id": passage_id,
+                **({"text": used[passage_id]} if passage_id in used else {}),
+                "score": score,
+                "used": passage_id in used,
+            }
+            for passage_id, score in scores(row["ranking"]).items()
         ],
     }
 
@@ -158,7 +165,7 @@ def _used_facts(row: Row) -> list[dict[str, Any]]:
     return [fact for fact in row["facts"] if fact["used"]]
 
 
-def _line(row: Row, label: Label) -> dict[str, Any]:
+def _line(row: Row, label: RunLabel) -> dict[str, Any]:
     references = scores(row["ranking"])
     return {
         "turn_id": row["id"],
@@ -167,8 +174,10 @@ def _line(row: Row, label: Label) -> dict[str, Any]:
         "responses": [
             {
                 "rank": 1,
-                "text": response(row, label.reply),
-                "citations": {one: score for one, score in references.items() if one in row["used"]},
+                "text": submitted_response(row, label.reply),
+                "citations": {
+                    passage_id: score for passage_id, score in references.items() if passage_id in row["used"]
+                },
                 "ptkb_provenance": [fact["text"] for fact in _used_facts(row)],
             }
         ],

@@ -67,10 +67,10 @@ class Topics:
         Raises:
             DataError: there is no topic of a number.
         """
-        known = [topic.number for topic in self.topics]
-        if missing := [number for number in numbers if number not in known]:
-            raise DataError(f"{self.file} has no topic '{missing[0]}'; it has {', '.join(known)}.")
-        return replace(self, topics=tuple(one for one in self.topics if not numbers or one.number in numbers))
+        all_numbers = [topic.number for topic in self.topics]
+        if missing := [number for number in numbers if number not in all_numbers]:
+            raise DataError(f"{self.file} has no topic '{missing[0]}'; it has {', '.join(all_numbers)}.")
+        return replace(self, topics=tuple(topic for topic in self.topics if not numbers or topic.number in numbers))
 
 
 def read_topics(path: Path) -> Topics:
@@ -82,11 +82,13 @@ def read_topics(path: Path) -> Topics:
     """
     topics = _load(path)
     year = _year(topics)
-    read = tuple(_topic(path.name, n, topic, year) for n, topic in enumerate(topics, 1))
-    twice = [turn for turn, count in Counter(turn.id for topic in read for turn in topic.turns).items() if count > 1]
-    if twice:
-        raise DataError(f"{path.name} has the turn '{twice[0]}' twice; {_MEND}.")
-    return Topics(path.name, year, read)
+    parsed_topics = tuple(_topic(path.name, n, topic, year) for n, topic in enumerate(topics, 1))
+    repeated_turns = [
+        turn for turn, count in Counter(turn.id for topic in parsed_topics for turn in topic.turns).items() if count > 1
+    ]
+    if repeated_turns:
+        raise DataError(f"{path.name} has the turn '{repeated_turns[0]}' twice; {_MEND}.")
+    return Topics(path.name, year, parsed_topics)
 
 
 def _load(path: Path) -> list[Any]:
@@ -114,8 +116,11 @@ def _topic(file: str, n: int, topic: Any, year: Year) -> Topic:
     if not number or not isinstance(turns, list) or not turns:
         raise DataError(f"{file}, topic {n}, has no number or no turns; {_MEND}.")
     facts = _facts(f"{file}, topic {number}", topic.get("ptkb"))
-    read = [_turn(f"{file}, topic {number}, turn {at}", number, turn, facts, year) for at, turn in enumerate(turns, 1)]
-    return Topic(number, str(topic.get("title", "")), facts, tuple(read))
+    parsed_turns = [
+        _turn(f"{file}, topic {number}, turn {turn_number}", number, turn, facts, year)
+        for turn_number, turn in enumerate(turns, 1)
+    ]
+    return Topic(number, str(topic.get("title", "")), facts, tuple(parsed_turns))
 
 
 def _facts(location: str, ptkb: Any) -> tuple[Fact, ...]:
@@ -162,9 +167,13 @@ def _listed(location: str, turn: Mapping[str, Any], *keys: str) -> list[str]:
 
 def _relevant(location: str, turn: Mapping[str, Any], facts: Sequence[Fact], year: Year) -> tuple[str, ...]:
     """Numbers must be facts of the ptkb; the texts of 2025 may also come from earlier conversations of the user."""
-    named = _listed(location, turn, "ptkb_provenance", "relevant_ptkbs")
+    references = _listed(location, turn, "ptkb_provenance", "relevant_ptkbs")
     ids, texts = {fact.id for fact in facts}, {fact.text.strip(): fact.id for fact in facts}
-    unknown = [one for one in named if one not in ids and (year != 2025 or one.isdigit())]
+    unknown = [reference for reference in references if reference not in ids and (year != 2025 or reference.isdigit())]
     if unknown:
         raise DataError(f"{location}, names the facts {', '.join(sorted(unknown))}, which its ptkb lacks; mend it.")
-    return tuple(one if one in ids else texts[one] for one in named if one in ids or one in texts)
+    return tuple(
+        reference if reference in ids else texts[reference]
+        for reference in references
+        if reference in ids or reference in texts
+    )

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Literal, TypeGuard
 
 from assistant.errors import DataError
-from assistant.ikat.play import DEEPEST
-from assistant.ikat.runs import MOST_WORDS, words
+from assistant.ikat.play import MAX_DEPTH
+from assistant.ikat.runs import MAX_RESPONSE_WORDS, word_count
 from assistant.ikat.topics import Topic, Topics
 
 PASSAGE = re.compile(r"clueweb22-en\d{4}-\d{2}-\d{5}:\d+")
@@ -86,17 +86,17 @@ def _json(file: str, text: str, topics: Topics) -> Problems:
     if not isinstance(run, dict) or not isinstance(run.get("turns"), list):
         yield _error(file, "it is not an object with a list of turns")
         return
-    more = ("eval_response",) if topics.year == 2024 else ()
-    yield from _unknown(file, run, ("run_name", "run_type", "turns", *more))
+    year_fields = ("eval_response",) if topics.year == 2024 else ()
+    yield from _unknown(file, run, ("run_name", "run_type", "turns", *year_fields))
     yield from _name(file, run.get("run_name"), "run_name")
     yield from _kind(file, run.get("run_type"), "run_type", topics.year)
-    yield from _each_once(file, [_of(turn, "turn_id") for turn in run["turns"]], topics)
+    yield from _each_once(file, [_text_at(turn, "turn_id") for turn in run["turns"]], topics)
     for turn in run["turns"]:
-        if _of(turn, "turn_id") in topics.turns:
+        if _text_at(turn, "turn_id") in topics.turns:
             topic, _ = topics.turns[turn["turn_id"]]
             yield from _unknown(turn["turn_id"], turn, ("turn_id", "responses"))
             yield from _responses(
-                turn, topic, lambda location, one, topic: _response(location, one, topic, topics.year)
+                turn, topic, lambda location, response, topic: _response(location, response, topic, topics.year)
             )
 
 
@@ -134,7 +134,7 @@ def _ranked_facts(location: str, facts: Sequence[Any], topic: Topic) -> Problems
     texts = {fact.id: fact.text for fact in topic.facts}
     for fact in facts:
         yield from _unknown(location, fact, ("id", "text", "score"))
-        if _of(fact, "id") not in texts:
+        if _text_at(fact, "id") not in texts:
             yield _error(location, f"ptkb_provenance names fact {fact.get('id')!r}, which the topic's ptkb lacks")
         elif fact.get("text") != texts[fact["id"]]:
             yield _error(location, f"the text of fact {fact['id']} is not that of the topic's ptkb")
@@ -142,11 +142,11 @@ def _ranked_facts(location: str, facts: Sequence[Any], topic: Topic) -> Problems
 
 
 def _numbered_facts(location: str, facts: Sequence[Any], topic: Topic) -> Problems:
-    known = {fact.id for fact in topic.facts}
+    fact_ids = {fact.id for fact in topic.facts}
     for fact in facts:
         if isinstance(fact, bool) or not isinstance(fact, int | str) or not str(fact).isdigit():
             yield _error(location, f"ptkb_provenance holds {fact!r}, which is not the number of a fact")
-        elif str(fact) not in known:
+        elif str(fact) not in fact_ids:
             yield _error(location, f"ptkb_provenance names fact {fact}, which the topic's ptkb lacks")
 
 
@@ -165,12 +165,12 @@ def _jsonl(file: str, text: str, topics: Topics) -> Problems:
             entries.append(entry)
         else:
             yield _error(f"{file}, line {n}", "it is not an object")
-    yield from _each_once(file, [_of(entry, "turn_id") for entry in entries], topics)
-    names = {str(_of(entry.get("metadata"), "run_id")) for entry in entries}
+    yield from _each_once(file, [_text_at(entry, "turn_id") for entry in entries], topics)
+    names = {str(_text_at(entry.get("metadata"), "run_id")) for entry in entries}
     if len(names) > 1:
         yield _error(file, f"its lines have different run_ids: {', '.join(sorted(names))}")
     for entry in entries:
-        if _of(entry, "turn_id") in topics.turns:
+        if _text_at(entry, "turn_id") in topics.turns:
             yield from _entry(entry, topics.turns[entry["turn_id"]][0])
 
 
@@ -189,8 +189,10 @@ def _entry(entry: Mapping[str, Any], topic: Topic) -> Problems:
     elif references:
         yield _error(location, "references of a generation-only run must be empty")
     yield from _numbers(location, list(references.values()), "references")
-    given = None if metadata.get("run_type") == "generation-only" else set(references)
-    yield from _responses(entry, topic, lambda location, one, topic: _cited(location, one, topic, given))
+    allowed_ids = None if metadata.get("run_type") == "generation-only" else set(references)
+    yield from _responses(
+        entry, topic, lambda location, response, topic: _cited(location, response, topic, allowed_ids)
+    )
 
 
 def _metadata(location: str, metadata: Mapping[str, Any]) -> Problems:
@@ -214,9 +216,9 @@ def _cited(location: str, response: Mapping[str, Any], topic: Topic, references:
     if not isinstance(facts, list) or not all(isinstance(fact, str) for fact in facts):
         yield _error(location, "ptkb_provenance is not a list of texts")
     else:
-        known = {fact.text for fact in topic.facts}
+        fact_texts = {fact.text for fact in topic.facts}
         for fact in facts:
-            if fact not in known:
+            if fact not in fact_texts:
                 yield _warning(location, f"'{fact}' is not in the topic's ptkb; it counts as newly learned")
 
 
@@ -254,42 +256,46 @@ def _responses(
     if not _are_objects(responses) or not responses:
         yield _error(location, "it has no responses")
         return
-    ranks = [one.get("rank") for one in responses]
+    ranks = [response.get("rank") for response in responses]
     if ranks != list(range(1, len(ranks) + 1)):
         yield _error(location, f"its responses are ranked {', '.join(map(str, ranks))}, not from 1 upwards")
-    for n, one in enumerate(responses, 1):
-        where = f"{location}, response {n}"
-        text = one.get("text")
+    for n, response in enumerate(responses, 1):
+        response_location = f"{location}, response {n}"
+        text = response.get("text")
         if not isinstance(text, str) or not text.strip():
-            yield _error(where, "it has no text")
-        elif words(text) > MOST_WORDS:
-            yield _warning(where, f"it has {words(text)} words; {MOST_WORDS} are read")
-        yield from check(where, one, topic)
+            yield _error(response_location, "it has no text")
+        elif word_count(text) > MAX_RESPONSE_WORDS:
+            yield _warning(response_location, f"it has {word_count(text)} words; {MAX_RESPONSE_WORDS} are read")
+        yield from check(response_location, response, topic)
 
 
 def _each_once(file: str, turns: Sequence[Any], topics: Topics) -> Problems:
-    known, seen = topics.turns, set()
+    known_turns, seen_turns = topics.turns, set()
     for turn in turns:
-        if turn not in known:
+        if turn not in known_turns:
             yield _error(file, f"it has the turn {turn!r}, which {topics.file} lacks")
-        elif turn in seen:
+        elif turn in seen_turns:
             yield _error(file, f"it has the turn '{turn}' twice")
-        seen.add(turn)
-    missing = [turn for turn in known if turn not in seen]
+        seen_turns.add(turn)
+    missing = [turn for turn in known_turns if turn not in seen_turns]
     if missing:
-        yield _error(file, f"it lacks {len(missing)} of the {len(known)} turns of {topics.file}: {_some(missing)}")
+        yield _error(
+            file, f"it lacks {len(missing)} of the {len(known_turns)} turns of {topics.file}: {_first_names(missing)}"
+        )
 
 
 def _ids(location: str, passages: Sequence[Any], problem: str) -> Problems:
     if not passages:
         yield _warning(location, f"{problem} names no passage, so the turn scores nothing")
-    if len(passages) > DEEPEST:
-        yield _error(location, f"{problem} names {len(passages)} passages; at most {DEEPEST} are taken")
+    if len(passages) > MAX_DEPTH:
+        yield _error(location, f"{problem} names {len(passages)} passages; at most {MAX_DEPTH} are taken")
     if len(set(map(str, passages))) < len(passages):
         yield _error(location, f"{problem} names a passage twice")
-    strange = [str(one) for one in passages if not isinstance(one, str) or not PASSAGE.fullmatch(one)]
-    if strange:
-        yield _warning(location, f"{problem} has ids that are not ClueWeb22's, such as {strange[0]}")
+    foreign_ids = [
+        str(passage) for passage in passages if not isinstance(passage, str) or not PASSAGE.fullmatch(passage)
+    ]
+    if foreign_ids:
+        yield _warning(location, f"{problem} has ids that are not ClueWeb22's, such as {foreign_ids[0]}")
 
 
 def _descending(location: str, values: Sequence[Any], problem: str) -> Problems:
@@ -324,21 +330,21 @@ def _kind(location: str, kind: Any, key: str, year: int) -> Problems:
         yield _error(location, f"{key} is {kind!r}, not one of {', '.join(KINDS[year])}")
 
 
-def _unknown(location: str, found: Mapping[str, Any], known: Sequence[str]) -> Problems:
+def _unknown(location: str, fields: Mapping[str, Any], known_fields: Sequence[str]) -> Problems:
     """The track's reader stops at a field that it does not know."""
-    more = sorted(set(found) - set(known))
-    if more:
-        yield _error(location, f"it has the unknown field '{more[0]}'")
+    unknown_fields = sorted(set(fields) - set(known_fields))
+    if unknown_fields:
+        yield _error(location, f"it has the unknown field '{unknown_fields[0]}'")
 
 
 def _are_objects(values: Any) -> TypeGuard[list[dict[str, Any]]]:
     return isinstance(values, list) and all(isinstance(value, dict) for value in values)
 
 
-def _of(entry: Any, key: str) -> Any:
+def _text_at(entry: Any, key: str) -> Any:
     value = entry.get(key) if isinstance(entry, dict) else None
     return value if isinstance(value, str) else None
 
 
-def _some(names: Sequence[str]) -> str:
+def _first_names(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")

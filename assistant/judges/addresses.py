@@ -19,7 +19,7 @@ from assistant.judges.closed import verdict_in, verdict_probabilities
 from assistant.prompting.render import render
 from assistant.protocols import LLM, Embedder, Parts, SupportJudge
 from assistant.text.overlap import echoes
-from assistant.text.sentences import around, quote, sentences
+from assistant.text.sentences import surrounding_sentences, quote, sentences
 from assistant.types import Citation, Claim, Passage, Span, Turn, Verdict
 
 # Words of each cited passage that are shown around what was quoted from it, and passages at most.
@@ -49,15 +49,20 @@ class Addresses:
 
     def judge(self, claims: Sequence[Claim], stop: Event) -> list[Verdict]:
         """One verdict for each claim, "supported" from its threshold on."""
-        nearest = [with_nearest_evidence(claim, self._embedder) for claim in claims]
-        opinions = [[look] for look in probabilities(nearest, self._llm, stop)]
+        nearest_claims = [with_nearest_evidence(claim, self._embedder) for claim in claims]
+        opinions = [[probability] for probability in probabilities(nearest_claims, self._llm, stop)]
         if self._judge:
-            for some, other in zip(opinions, self._judge.judge(claims, stop), strict=True):
-                some.append(other.probability)
-        closed = [n for n, claim in enumerate(claims) if verdict_in(claim)]
-        for n, choice in zip(closed, verdict_probabilities([claims[n] for n in closed], self._llm, stop), strict=True):
-            opinions[n].append(choice)
-        return [self._verdict(claim, mean_of_log_odds(*some)) for claim, some in zip(claims, opinions, strict=True)]
+            for claim_opinions, verdict in zip(opinions, self._judge.judge(claims, stop), strict=True):
+                claim_opinions.append(verdict.probability)
+        closed_indices = [n for n, claim in enumerate(claims) if verdict_in(claim)]
+        for n, probability in zip(
+            closed_indices, verdict_probabilities([claims[n] for n in closed_indices], self._llm, stop), strict=True
+        ):
+            opinions[n].append(probability)
+        return [
+            self._verdict(claim, mean_of_log_odds(*claim_opinions))
+            for claim, claim_opinions in zip(claims, opinions, strict=True)
+        ]
 
     def _verdict(self, claim: Claim, probability: float) -> Verdict:
         threshold = self._verdict_threshold if verdict_in(claim) else self._threshold
@@ -109,24 +114,29 @@ def probabilities(claims: Sequence[Claim], llm: LLM, stop: Event) -> list[float]
 
 def with_nearest_evidence(claim: Claim, embedder: Embedder) -> Claim:
     """The claim with its evidence cut to the sentences nearest to it by cosine, one for each sentence of the claim."""
-    texts = [[quote(passage.text, span) for span in sentences(passage.text)] for passage in claim.evidence]
-    places = [(n, text) for n, some in enumerate(texts) for text in some]
-    said = [f"{claim.question} {quote(claim.sentence, span)}".strip() for span in sentences(claim.sentence)]
-    if not places or not said:
+    sentence_lists = [[quote(passage.text, span) for span in sentences(passage.text)] for passage in claim.evidence]
+    candidates = [(n, sentence) for n, passage_sentences in enumerate(sentence_lists) for sentence in passage_sentences]
+    queries = [f"{claim.question} {quote(claim.sentence, span)}".strip() for span in sentences(claim.sentence)]
+    if not candidates or not queries:
         return claim
-    vectors = embedder.encode([*said, *(text for _, text in places)])
-    near = sorted(set((vectors[: len(said)] @ vectors[len(said) :].T).argmax(axis=1).tolist()))
-    kept: dict[int, list[str]] = {}
-    for n, text in (places[at] for at in near):
-        kept.setdefault(n, []).append(text)
-    return replace(claim, evidence=tuple(replace(claim.evidence[n], text=" ".join(some)) for n, some in kept.items()))
+    vectors = embedder.encode([*queries, *(sentence for _, sentence in candidates)])
+    nearest = sorted(set((vectors[: len(queries)] @ vectors[len(queries) :].T).argmax(axis=1).tolist()))
+    texts_by_passage: dict[int, list[str]] = {}
+    for n, text in (candidates[index] for index in nearest):
+        texts_by_passage.setdefault(n, []).append(text)
+    return replace(
+        claim, evidence=tuple(replace(claim.evidence[n], text=" ".join(texts)) for n, texts in texts_by_passage.items())
+    )
 
 
 def cited_excerpts(citations: Sequence[Citation], passages: Sequence[Passage]) -> tuple[Passage, ...]:
     """The cited passages, each cut to the text around its first quotation; `further` citations are left out."""
-    first = {one.passage_id: one for one in reversed(citations) if not one.further}
-    shown = [passage for passage in passages if passage.id in first][:MOST]
-    return tuple(_excerpt(one, Span(first[one.id].start, first[one.id].end)) for one in shown)
+    first_citations = {citation.passage_id: citation for citation in reversed(citations) if not citation.further}
+    cited_passages = [passage for passage in passages if passage.id in first_citations][:MOST]
+    return tuple(
+        _excerpt(passage, Span(first_citations[passage.id].start, first_citations[passage.id].end))
+        for passage in cited_passages
+    )
 
 
 def excerpts_with(reply: str, passages: Sequence[Passage]) -> tuple[Passage, ...]:
@@ -135,9 +145,9 @@ def excerpts_with(reply: str, passages: Sequence[Passage]) -> tuple[Passage, ...
     If none does, the beginnings of the first passages.
     """
     starts = [(passage, passage.text.casefold().find(reply.strip(" .").casefold())) for passage in passages]
-    holding = [(passage, start) for passage, start in starts if start >= 0] or [(passage, 0) for passage in passages]
-    return tuple(_excerpt(passage, Span(start, start + len(reply))) for passage, start in holding[:MOST])
+    matches = [(passage, start) for passage, start in starts if start >= 0] or [(passage, 0) for passage in passages]
+    return tuple(_excerpt(passage, Span(start, start + len(reply))) for passage, start in matches[:MOST])
 
 
-def _excerpt(passage: Passage, near: Span) -> Passage:
-    return replace(passage, text=quote(passage.text, around(passage.text, near, WORDS)))
+def _excerpt(passage: Passage, span: Span) -> Passage:
+    return replace(passage, text=quote(passage.text, surrounding_sentences(passage.text, span, WORDS)))

@@ -21,8 +21,8 @@ _VERDICTS, _UNKNOWN = ("yes", "no"), "unknown"
 
 def verdict_in(claim: Claim) -> str:
     """The "yes" or "no" with which a reply to a question begins; "" if it begins otherwise, or there is no question."""
-    first = next(iter(words(claim.sentence)), "").lower() if claim.question else ""
-    return first if first in _VERDICTS else ""
+    first_word = next(iter(words(claim.sentence)), "").lower() if claim.question else ""
+    return first_word if first_word in _VERDICTS else ""
 
 
 def verdict_probabilities(claims: Sequence[Claim], llm: LLM, stop: Event) -> list[float]:

@@ -37,22 +37,22 @@ class PairReader:
     def __init__(self, folder: Path, length: int = LENGTH, base: Path | None = None) -> None:
         if base is None:
             check(folder)
-        self._read = _by_openvino(folder, length, base) or _by_torch(folder, length, base)
+        self._read = _openvino_reader(folder, length, base) or _torch_reader(folder, length, base)
 
     def logits(self, pairs: Sequence[tuple[str, str]], batch: int, stop: Event) -> list[float]:
         """One logit a pair, in order, `batch` of them read at once; fewer where `stop` was set between two batches.
 
         Little time goes into padding where pairs of similar lengths stand together.
         """
-        found: list[float] = []
+        logits: list[float] = []
         for start in range(0, len(pairs), batch):
             if stop.is_set():
                 break
-            found += map(float, self._read([readable(pair) for pair in pairs[start : start + batch]]))
-        return found
+            logits += map(float, self._read([readable(pair) for pair in pairs[start : start + batch]]))
+        return logits
 
 
-def _by_openvino(folder: Path, length: int, base: Path | None) -> Read | None:
+def _openvino_reader(folder: Path, length: int, base: Path | None) -> Read | None:
     """What reads pairs by OpenVINO, None where it can't run this model."""
     from safetensors import SafetensorError  # noqa: PLC0415
 
@@ -72,15 +72,15 @@ def _by_openvino(folder: Path, length: int, base: Path | None) -> Read | None:
     return lambda pairs: bert(pairs)[:, 0]
 
 
-def _by_torch(folder: Path, length: int, base: Path | None) -> Read:
+def _torch_reader(folder: Path, length: int, base: Path | None) -> Read:
     from torch.nn import Identity  # noqa: PLC0415 - takes seconds to import
 
-    model, lock, plain = load(folder, length, base), Lock(), Identity()
+    model, lock, identity = load(folder, length, base), Lock(), Identity()
 
     def read(pairs: Sequence[tuple[str, str]]) -> Iterable[float]:
         with lock:
             logits: Iterable[float] = model.predict(
-                pairs, activation_fn=plain, batch_size=len(pairs), show_progress_bar=False
+                pairs, activation_fn=identity, batch_size=len(pairs), show_progress_bar=False
             )
         return logits
 
@@ -89,8 +89,8 @@ def _by_torch(folder: Path, length: int, base: Path | None) -> Read:
 
 def _window(folder: Path, length: int) -> int:
     """How many tokens are read: what is asked for, or less where the model's tokenizer says so."""
-    told = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8")).get("model_max_length")
-    return min(length, int(told or length))
+    max_length = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8")).get("model_max_length")
+    return min(length, int(max_length or length))
 
 
 def readable(pair: tuple[str, str]) -> tuple[str, str]:
@@ -135,9 +135,9 @@ def load(folder: Path, length: int = LENGTH, base: Path | None = None) -> Any:
 
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
-        held = whole(folder, base) if base else unpacked(folder) if is_packed(folder) else nullcontext(folder)
-        with held as plain:
-            model = CrossEncoder(str(plain), local_files_only=True, model_kwargs={"dtype": fastest()})
+        folder_context = whole(folder, base) if base else unpacked(folder) if is_packed(folder) else nullcontext(folder)
+        with folder_context as plain_folder:
+            model = CrossEncoder(str(plain_folder), local_files_only=True, model_kwargs={"dtype": fastest()})
     except (OSError, ValueError, KeyError, RuntimeError, AttributeError, SafetensorError) as error:
         raise ModelError(f"{folder} holds no complete cross-encoder ({error}); get or train it again.") from error
     model.max_seq_length = min(model.max_seq_length or length, length)

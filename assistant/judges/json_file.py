@@ -39,6 +39,6 @@ class JsonFile:
         try:
             return TypeAdapter(cls).validate_json(text)
         except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(map(str, first["loc"])) or "the file"
-            raise ModelError(f"{path} can't be read ({where}: {first['msg']}); {cls.AGAIN}.") from error
+            first_error = error.errors()[0]
+            location = ".".join(map(str, first_error["loc"])) or "the file"
+            raise ModelError(f"{path} can't be read ({location}: {first_error['msg']}); {cls.AGAIN}.") from error

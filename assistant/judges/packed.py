@@ -32,8 +32,8 @@ def is_packed(folder: Path) -> bool:
     return (folder / WEIGHTS).exists()
 
 
-def pack(folder: Path, into: Path) -> int:
-    """Write the packed form of a model's folder; the bytes of all its files.
+def pack(folder: Path, target: Path) -> int:
+    """Write the packed form of a model's folder; returns the bytes of all its files.
 
     Raises:
         ModelError: the folder holds no weights.
@@ -44,11 +44,11 @@ def pack(folder: Path, into: Path) -> int:
     except (OSError, SafetensorError) as error:
         raise ModelError(f"{folder} holds no weights that can be packed ({error}); train a model first.") from error
     packed_weights = {key: value for name, weight in weights.items() for key, value in small(name, weight).items()}
-    with disk_errors_as(DataError, f"The model can't be written to {into}", "choose another folder"):
-        into.mkdir(parents=True, exist_ok=True)
-        copy_texts(folder, into)
-        save_file(packed_weights, into / WEIGHTS, metadata={"version": VERSION})
-    return sum(file.stat().st_size for file in into.iterdir())
+    with disk_errors_as(DataError, f"The model can't be written to {target}", "choose another folder"):
+        target.mkdir(parents=True, exist_ok=True)
+        copy_texts(folder, target)
+        save_file(packed_weights, target / WEIGHTS, metadata={"version": VERSION})
+    return sum(file.stat().st_size for file in target.iterdir())
 
 
 @contextmanager
@@ -59,10 +59,10 @@ def unpacked(folder: Path) -> Iterator[Path]:
         ModelError: the packed file is broken, or of another version.
     """
     with TemporaryDirectory() as name:
-        plain = Path(name)
-        copy_texts(folder, plain)
-        save_file(_large(packed(folder)), plain / PLAIN, metadata={"format": "pt"})
-        yield plain
+        plain_folder = Path(name)
+        copy_texts(folder, plain_folder)
+        save_file(_unpacked_weights(packed(folder)), plain_folder / PLAIN, metadata={"format": "pt"})
+        yield plain_folder
 
 
 def packed(folder: Path) -> MappedTensors:
@@ -94,7 +94,7 @@ def small(name: str, weight: NDArray[Any]) -> dict[str, NDArray[Any]]:
     return {name: np.concatenate(rows), f"{name}{SCALE}": scale}
 
 
-def _large(weights: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+def _unpacked_weights(weights: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     names = [name for name in weights if not name.endswith(SCALE)]
     return {name: _restored(weights[name], weights.get(f"{name}{SCALE}")) for name in names}
 
@@ -103,8 +103,8 @@ def _restored(weight: NDArray[Any], scale: NDArray[Any] | None) -> NDArray[Any]:
     return weight if scale is None else weight * scale
 
 
-def copy_texts(folder: Path, into: Path) -> None:
+def copy_texts(folder: Path, target: Path) -> None:
     """Copy what a model has besides its weights."""
     for file in folder.iterdir():
         if file.suffix in {".json", ".txt"}:
-            shutil.copy(file, into / file.name)
+            shutil.copy(file, target / file.name)

@@ -60,9 +60,9 @@ class PairModel:
 
         `stop` is looked at between batches; pairs that weren't read then have 0.
         """
-        found = [0.0] * len(pairs)
+        probabilities = [0.0] * len(pairs)
         order = sorted(range(len(pairs)), key=lambda n: sum(map(len, pairs[n])))
         logits = self._model.logits([pairs[n] for n in order], BATCH, stop)
-        for place, logit in zip(order, logits, strict=False):
-            found[place] = self.curve.probability(logit)
-        return found
+        for index, logit in zip(order, logits, strict=False):
+            probabilities[index] = self.curve.probability(logit)
+        return probabilities

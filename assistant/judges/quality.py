@@ -87,13 +87,13 @@ class Classifier:
             ModelError: the file can't be read, or is no such model or one of another version.
         """
         try:
-            with np.load(path, allow_pickle=False) as arrays:
-                version, found = int(arrays["version"]), {name: arrays[name] for name in arrays.files}
+            with np.load(path, allow_pickle=False) as archive:
+                version, arrays = int(archive["version"]), {name: archive[name] for name in archive.files}
         except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile, zlib.error) as error:
             raise ModelError(f"{path} is no model of passage quality ({error}); {_AGAIN}.") from error
         if version != VERSION:
             raise ModelError(f"{path} is a model of version {version}, not {VERSION}; {_AGAIN}.")
-        return _checked(path, found)
+        return _checked(path, arrays)
 
     @cached_property
     def _vectors(self) -> Any:
@@ -125,26 +125,28 @@ def fit(texts: Sequence[str], labels: Sequence[Label]) -> Classifier:
     model = LogisticRegression(C=STRENGTH, class_weight="balanced", max_iter=1000)
     model.fit(matrix, [LABELS.index(label) for label in labels])
     terms = tuple(str(term) for term in vectors.get_feature_names_out())
-    idf, weights, bias = (np.asarray(one, dtype=np.float32) for one in (vectors.idf_, model.coef_.T, model.intercept_))
+    idf, weights, bias = (
+        np.asarray(array, dtype=np.float32) for array in (vectors.idf_, model.coef_.T, model.intercept_)
+    )
     return Classifier(terms, idf, weights, bias)
 
 
 def _vectorizer(**options: Any) -> Any:
     from sklearn.feature_extraction.text import TfidfVectorizer  # noqa: PLC0415
 
-    return TfidfVectorizer(preprocessor=_plain, sublinear_tf=True, **options)
+    return TfidfVectorizer(preprocessor=_normalised, sublinear_tf=True, **options)
 
 
-def _plain(text: str) -> str:
+def _normalised(text: str) -> str:
     for mark, char in _MARKS.items():
         text = text.replace(mark, char)
     return text.lower()
 
 
-def _checked(path: Path, found: dict[str, NDArray[Any]]) -> Classifier:
+def _checked(path: Path, arrays: dict[str, NDArray[Any]]) -> Classifier:
     try:
-        terms = tuple(found["terms"].tobytes().decode().split("\n"))
-        model = Classifier(terms, found["idf"], found["weights"], found["bias"])
+        terms = tuple(arrays["terms"].tobytes().decode().split("\n"))
+        model = Classifier(terms, arrays["idf"], arrays["weights"], arrays["bias"])
     except (KeyError, UnicodeDecodeError) as error:
         raise ModelError(f"{path} is no model of passage quality ({error}); {_AGAIN}.") from error
     shapes = model.idf.shape, model.weights.shape, model.bias.shape

@@ -13,19 +13,19 @@ V = TypeVar("V")
 
 
 class RecentResults(Generic[K, V]):
-    """A cache of the last `most` results by key. Safe to call from several threads."""
+    """A cache of the last `capacity` results by key. Safe to call from several threads."""
 
-    def __init__(self, most: int) -> None:
-        self._known: LRUCache[K, V] = LRUCache(most)
+    def __init__(self, capacity: int) -> None:
+        self._known: LRUCache[K, V] = LRUCache(capacity)
         self._lock = Lock()
 
-    def of(self, keys: Iterable[K], look: Callable[[list[K]], Iterable[tuple[K, V]]]) -> dict[K, V]:
-        """The results for these keys; `look` computes those that are not cached, and may leave some out."""
-        wanted = list(dict.fromkeys(keys))
+    def of(self, keys: Iterable[K], compute: Callable[[list[K]], Iterable[tuple[K, V]]]) -> dict[K, V]:
+        """The results for these keys; `compute` returns those that are not cached, and may leave some out."""
+        unique_keys = list(dict.fromkeys(keys))
         with self._lock:
-            found = {key: self._known[key] for key in wanted if key in self._known}
-        if new := [key for key in wanted if key not in found]:
-            found |= dict(look(new))
+            results = {key: self._known[key] for key in unique_keys if key in self._known}
+        if missing_keys := [key for key in unique_keys if key not in results]:
+            results |= dict(compute(missing_keys))
             with self._lock:
-                self._known.update(found)
-        return found
+                self._known.update(results)
+        return results

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from assistant.errors import ModelError
 
 _LOG = logging.getLogger(__name__)
-# Told of what a smaller judge judges, and why the larger one can't.
+# Called with what a smaller judge judges, and why the larger one can't.
 Instead = Callable[[str, ModelError], None]
 
 
@@ -18,7 +18,7 @@ def logged(judged: str, why: ModelError) -> None:
 
 
 class StandIns:
-    """Those of which it was told since it was made."""
+    """Collects the stand-ins that it is called with."""
 
     def __init__(self) -> None:
         self._why: dict[str, ModelError] = {}

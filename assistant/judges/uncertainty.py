@@ -43,18 +43,18 @@ def uncertainty_label(knobs: TurnSettings) -> str:
     return WORD if knobs.uncertainty == WORD else f"{knobs.uncertainty} < {knobs.unknown_threshold}"
 
 
-def unknown(asked: Sequence[PromptedAnswer], form: Form, parts: Parts, stop: Event) -> list[bool]:
+def unknown(answers: Sequence[PromptedAnswer], form: Form, parts: Parts, stop: Event) -> list[bool]:
     """For each answer, whether it counts as unknown: it says so, or the confidence in it is below the threshold.
 
     Short answers and whole sentences have different tests and thresholds, since more tokens are less likely.
     """
     knobs = parts.settings.turn
     short = knobs.uncertainty, knobs.unknown_threshold
-    way, threshold = short if form == "factoid" else (knobs.chat_uncertainty, knobs.chat_unknown_threshold)
-    return [value == 0 or value < threshold for value in confidences(asked, way, parts, stop)]
+    test, threshold = short if form == "factoid" else (knobs.chat_uncertainty, knobs.chat_unknown_threshold)
+    return [value == 0 or value < threshold for value in confidences(answers, test, parts, stop)]
 
 
-def confidences(asked: Sequence[PromptedAnswer], way: Uncertainty, parts: Parts, stop: Event) -> list[float]:
+def confidences(answers: Sequence[PromptedAnswer], test: Uncertainty, parts: Parts, stop: Event) -> list[float]:
     """The confidence in each answer, between 0 and 1, by one of these tests; always 0 for one that says "unknown".
 
     - word: 1 for every other answer;
@@ -66,64 +66,70 @@ def confidences(asked: Sequence[PromptedAnswer], way: Uncertainty, parts: Parts,
     - addresses: the probability of "yes" when the model is shown only the passages that say the answer, and asked
       whether it answers the question as they do, joined with the judge of support (`assistant.judges.addresses`).
     """
-    unknowns = [says_unknown(without_title(one.completion.text.lstrip(), one.passages)) for one in asked]
-    known = [one for one, is_unknown in zip(asked, unknowns, strict=True) if not is_unknown]
-    values = iter(_WAYS[way](known, parts, stop))
+    unknowns = [says_unknown(without_title(answer.completion.text.lstrip(), answer.passages)) for answer in answers]
+    known_answers = [answer for answer, is_unknown in zip(answers, unknowns, strict=True) if not is_unknown]
+    values = iter(_TESTS[test](known_answers, parts, stop))
     return [0.0 if is_unknown else next(values) for is_unknown in unknowns]
 
 
-def _word(asked: Sequence[PromptedAnswer], parts: Parts, stop: Event) -> list[float]:  # noqa: ARG001 - all tests are called alike
-    return [1.0 for _ in asked]
+def _word(answers: Sequence[PromptedAnswer], parts: Parts, stop: Event) -> list[float]:  # noqa: ARG001 - all tests are called alike
+    return [1.0 for _ in answers]
 
 
-def _p_unknown(asked: Sequence[PromptedAnswer], parts: Parts, stop: Event) -> list[float]:
-    return [_against_unknown(one, parts.llm, stop) for one in asked]
+def _p_unknown(answers: Sequence[PromptedAnswer], parts: Parts, stop: Event) -> list[float]:
+    return [_against_unknown(answer, parts.llm, stop) for answer in answers]
 
 
-def _against_unknown(one: PromptedAnswer, llm: LLM, stop: Event) -> float:
-    first = one.completion.text.split()[0]
+def _against_unknown(answer: PromptedAnswer, llm: LLM, stop: Event) -> float:
+    first_word = answer.completion.text.split()[0]
     try:
-        [choice] = llm.choose([one.messages], (first, UNKNOWN), stop)
+        [choice] = llm.choose([answer.messages], (first_word, UNKNOWN), stop)
     except ChoiceError:  # "United" may begin with the token that "unknown" begins with
         return 0.5
-    return choice.probabilities[first]
+    return choice.probabilities[first_word]
 
 
-def _mean_logprob(asked: Sequence[PromptedAnswer], parts: Parts, stop: Event) -> list[float]:  # noqa: ARG001
+def _mean_logprob(answers: Sequence[PromptedAnswer], parts: Parts, stop: Event) -> list[float]:  # noqa: ARG001
     # a backend that gives no log-probabilities leaves only the word to go by
-    return [exp(sum(logs) / len(logs)) if (logs := one.completion.logprobs) else 1.0 for one in asked]
+    return [exp(sum(logs) / len(logs)) if (logs := answer.completion.logprobs) else 1.0 for answer in answers]
 
 
-def _lowest_logprob(asked: Sequence[PromptedAnswer], parts: Parts, stop: Event) -> list[float]:  # noqa: ARG001
-    return [exp(min(one.completion.logprobs, default=0.0)) for one in asked]
+def _lowest_logprob(answers: Sequence[PromptedAnswer], parts: Parts, stop: Event) -> list[float]:  # noqa: ARG001
+    return [exp(min(answer.completion.logprobs, default=0.0)) for answer in answers]
 
 
-def _holds(asked: Sequence[PromptedAnswer], parts: Parts, stop: Event) -> list[float]:
+def _holds(answers: Sequence[PromptedAnswer], parts: Parts, stop: Event) -> list[float]:
     # the question continues the conversation, so that the passages are not read a second time
     prompts = [
-        (*one.messages, Message("assistant", one.completion.text), *render("holds", answer=one.completion.text))
-        for one in asked
+        (
+            *answer.messages,
+            Message("assistant", answer.completion.text),
+            *render("holds", answer=answer.completion.text),
+        )
+        for answer in answers
     ]
     choices = parts.llm.choose(prompts, ("yes", "no"), stop) if prompts else []
     return [choice.probabilities["yes"] for choice in choices]
 
 
-def _relevance(asked: Sequence[PromptedAnswer], parts: Parts, stop: Event) -> list[float]:  # noqa: ARG001
-    known = [[p.confidence for p in answer.passages if p.confidence is not None] for answer in asked]
-    return [max(confidences, default=1.0) for confidences in known]
+def _relevance(answers: Sequence[PromptedAnswer], parts: Parts, stop: Event) -> list[float]:  # noqa: ARG001
+    passage_confidences = [[p.confidence for p in answer.passages if p.confidence is not None] for answer in answers]
+    return [max(confidence_values, default=1.0) for confidence_values in passage_confidences]
 
 
-def _addresses(asked: Sequence[PromptedAnswer], parts: Parts, stop: Event) -> list[float]:
-    answers = [without_title(one.completion.text.strip(), one.passages) for one in asked]
+def _addresses(answers: Sequence[PromptedAnswer], parts: Parts, stop: Event) -> list[float]:
+    texts = [without_title(answer.completion.text.strip(), answer.passages) for answer in answers]
     claims = [
-        Claim(answer, excerpts_with(answer, one.passages), one.question)
-        for answer, one in zip(answers, asked, strict=True)
+        Claim(text, excerpts_with(text, answer.passages), answer.question)
+        for text, answer in zip(texts, answers, strict=True)
     ]
     judge = parts.support(parts.llm) if parts.support else None
-    return [one.probability for one in Addresses(parts.llm, judge, parts.embedder, 0.0, 0.0).judge(claims, stop)]
+    return [
+        verdict.probability for verdict in Addresses(parts.llm, judge, parts.embedder, 0.0, 0.0).judge(claims, stop)
+    ]
 
 
-_WAYS: Mapping[Uncertainty, Callable[[Sequence[PromptedAnswer], Parts, Event], list[float]]] = {
+_TESTS: Mapping[Uncertainty, Callable[[Sequence[PromptedAnswer], Parts, Event], list[float]]] = {
     "word": _word,
     "p_unknown": _p_unknown,
     "mean_logprob": _mean_logprob,
@@ -132,4 +138,4 @@ _WAYS: Mapping[Uncertainty, Callable[[Sequence[PromptedAnswer], Parts, Event], l
     "relevance": _relevance,
     "addresses": _addresses,
 }
-WAYS: tuple[Uncertainty, ...] = tuple(_WAYS)
+WAYS: tuple[Uncertainty, ...] = tuple(_TESTS)

@@ -18,7 +18,7 @@ from time import monotonic
 import httpx2
 
 from assistant.errors import LibraryError
-from assistant.library.readers.html import declared
+from assistant.library.readers.html import declared_encoding
 from assistant.library.readers.shared.text import WESTERN
 
 Address = IPv4Address | IPv6Address
@@ -36,12 +36,12 @@ KINDS = {
     "application/pdf": ".pdf",
 }
 # IPv4 addresses are also reached as IPv6 ones by translation (RFC 6052).
-_TRANSLATED = IPv6Network("64:ff9b::/96")
+_NAT64_PREFIX = IPv6Network("64:ff9b::/96")
 _HEADERS = {"User-Agent": "Sequitur", "Accept": ", ".join(KINDS), "Accept-Encoding": "identity"}
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
+class FetchedFile:
     """What stands at an address: the address in the end, a name for a file of it, and its content."""
 
     address: str
@@ -52,15 +52,15 @@ class Fetched:
 def is_public(address: Address) -> bool:
     """Whether this is an address of the public internet: not of this computer, its network, or a reserved range."""
     if isinstance(address, IPv6Address):
-        inner = address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1]
-        if address in _TRANSLATED:
-            inner = IPv4Address(int(address) & 0xFFFFFFFF)
-        if inner is not None and not is_public(inner):
+        embedded_ipv4 = address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1]
+        if address in _NAT64_PREFIX:
+            embedded_ipv4 = IPv4Address(int(address) & 0xFFFFFFFF)
+        if embedded_ipv4 is not None and not is_public(embedded_ipv4):
             return False
     return address.is_global and not address.is_multicast and not address.is_reserved
 
 
-def fetched(address: str, may_reach: Callable[[Address], bool] = is_public) -> Fetched:
+def fetch_file(address: str, may_reach: Callable[[Address], bool] = is_public) -> FetchedFile:
     """What stands at a web address.
 
     Args:
@@ -70,17 +70,20 @@ def fetched(address: str, may_reach: Callable[[Address], bool] = is_public) -> F
     Raises:
         LibraryError: it can't be fetched, may not be, or is too large or of another kind; the message is a sentence.
     """
-    url, end = _url(address), monotonic() + SECONDS_IN_ALL
-    with _told(address), httpx2.Client(timeout=SECONDS, trust_env=False, follow_redirects=False) as client:
+    url, deadline = _url(address), monotonic() + SECONDS_IN_ALL
+    with (
+        _http_errors_as_library_errors(address),
+        httpx2.Client(timeout=SECONDS, trust_env=False, follow_redirects=False) as client,
+    ):
         for _ in range(REDIRECTS_MOST + 1):
             request = _request(client, url, may_reach)
-            answer = client.send(request, stream=True)
+            response = client.send(request, stream=True)
             try:
-                if not answer.has_redirect_location:
-                    return Fetched(str(url), _file(url, answer), _content(answer, end))
+                if not response.has_redirect_location:
+                    return FetchedFile(str(url), _file(url, response), _content(response, deadline))
             finally:
-                answer.close()
-            url = _checked(url.join(answer.headers["Location"]))
+                response.close()
+            url = _checked(url.join(response.headers["Location"]))
     raise LibraryError(f"{_short(address)} leads from one address to the next without end.")
 
 
@@ -105,61 +108,63 @@ def _checked(url: httpx2.URL) -> httpx2.URL:
 
 def _request(client: httpx2.Client, url: httpx2.URL, may_reach: Callable[[Address], bool]) -> httpx2.Request:
     """A request to the address that the host has now, in the host's name."""
-    where = _resolved(url)
-    if not all(map(may_reach, where)):
+    addresses = _resolved(url)
+    if not all(map(may_reach, addresses)):
         raise LibraryError(f"{url.host} stands in a private network, or on this computer; it can't be added.")
     host = url.netloc.decode("ascii")
-    name = {"sni_hostname": url.raw_host.decode("ascii")}
+    extensions = {"sni_hostname": url.raw_host.decode("ascii")}
     return client.build_request(
-        "GET", url.copy_with(host=str(where[0])), headers={**_HEADERS, "Host": host}, extensions=name
+        "GET", url.copy_with(host=str(addresses[0])), headers={**_HEADERS, "Host": host}, extensions=extensions
     )
 
 
 def _resolved(url: httpx2.URL) -> list[Address]:
     try:
-        found = socket.getaddrinfo(url.raw_host.decode("ascii"), url.port or 0, type=socket.SOCK_STREAM)
-        return [ip_address(str(one[4][0]).partition("%")[0]) for one in found]
+        address_infos = socket.getaddrinfo(url.raw_host.decode("ascii"), url.port or 0, type=socket.SOCK_STREAM)
+        return [ip_address(str(info[4][0]).partition("%")[0]) for info in address_infos]
     except (OSError, UnicodeError, ValueError) as error:
         raise LibraryError(f"{_short(url.host)} was not found; check the address.") from error
 
 
-def _content(answer: httpx2.Response, end: float) -> bytes:
-    if answer.status_code != httpx2.codes.OK:
-        raise LibraryError(f"The server doesn't give that page out ({answer.status_code}); check the address.")
+def _content(response: httpx2.Response, deadline: float) -> bytes:
+    if response.status_code != httpx2.codes.OK:
+        raise LibraryError(f"The server doesn't give that page out ({response.status_code}); check the address.")
     parts, size = [], 0
-    for part in answer.iter_bytes():
+    for part in response.iter_bytes():
         parts.append(part)
         size += len(part)
         if size > BYTES_MOST:
             raise LibraryError(f"It is larger than {BYTES_MOST // 1_000_000} MB; download it and add a part of it.")
-        if monotonic() > end:
+        if monotonic() > deadline:
             raise LibraryError("It took too long to arrive; try again later, or download it and add the file.")
-    return _in_utf8(b"".join(parts), answer.headers.get("Content-Type", ""))
+    return _in_utf8(b"".join(parts), response.headers.get("Content-Type", ""))
 
 
-def _in_utf8(content: bytes, kind: str) -> bytes:
+def _in_utf8(content: bytes, content_type: str) -> bytes:
     """Content in the encoding that only its server tells, with a mark by which a file of it is read as UTF-8."""
-    encoding = declared(kind.encode("ascii", "replace"))
-    if encoding == WESTERN or not kind.startswith("text/"):
+    encoding = declared_encoding(content_type.encode("ascii", "replace"))
+    if encoding == WESTERN or not content_type.startswith("text/"):
         return content
     try:
         content.decode()
     except UnicodeDecodeError:
         return content.decode(encoding, "replace").encode("utf-8-sig")
-    return content  # it is in UTF-8 already, whatever is told
+    return content  # it is in UTF-8 already, whatever the server tells
 
 
-def _file(url: httpx2.URL, answer: httpx2.Response) -> str:
-    kind = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-    if answer.status_code == httpx2.codes.OK and kind not in KINDS:
-        raise LibraryError(f"It is of a kind that can't be read ({kind[:60] or 'not told'}); pages, text and PDF can.")
+def _file(url: httpx2.URL, response: httpx2.Response) -> str:
+    content_type = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    if response.status_code == httpx2.codes.OK and content_type not in KINDS:
+        raise LibraryError(
+            f"It is of a kind that can't be read ({content_type[:60] or 'not told'}); pages, text and PDF can."
+        )
     stem = PurePosixPath(url.path).stem[:60] or url.host
-    return stem + KINDS.get(kind, "")
+    return stem + KINDS.get(content_type, "")
 
 
 @contextmanager
-def _told(address: str) -> Iterator[None]:
-    """What goes wrong on the way, as a sentence for a person."""
+def _http_errors_as_library_errors(address: str) -> Iterator[None]:
+    """Raise errors of HTTP as a `LibraryError`, whose message is a sentence for a person."""
     try:
         yield
     except httpx2.InvalidURL as error:

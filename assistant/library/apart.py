@@ -23,28 +23,28 @@ from assistant.errors import LibraryError
 from assistant.protocols import Progress, silent
 
 # Where others keep the processors busy, or the system can't count their seconds, so many times those by the clock.
-BUSY = 6.0
+CLOCK_FACTOR = 6.0
 MEMORY_BYTES = 3 * 2**29
 STOPPED = "its reading was stopped"
-_LOOK = 0.1  # seconds between looks at whether the process is to stop
-_END = 2.0  # seconds that it may take to end by itself when it has answered
+_POLL_SECONDS = 0.1  # seconds between looks at whether the process is to stop
+_EXIT_SECONDS = 2.0  # seconds that it may take to end by itself when it has answered
 _TOO_LONG = "it takes too long to read; split it up, or save it anew in a simpler format"
 _TOO_LARGE = "it takes too much memory to read; split it up, or save it anew in a simpler format"
 
 
 def answer_apart(
     module: str,
-    asked: Mapping[str, Any],
+    request: Mapping[str, Any],
     seconds: float,
     stop: Event,
     memory: int = MEMORY_BYTES,
     progress: Progress = silent,
 ) -> dict[str, Any]:
-    """What a module's `answer(asked, progress)` returns, called in a process of its own.
+    """What a module's `answer(request, progress)` returns, called in a process of its own.
 
     Args:
         module: its full name.
-        asked: what it is given, as JSON has it.
+        request: what it is given, as JSON has it.
         seconds: of a processor, that it may take.
         stop: when this is set, the process ends at once.
         memory: bytes of addresses, that it may take.
@@ -60,12 +60,12 @@ def answer_apart(
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},  # it finds what this one finds
     )
     try:
-        given = json.dumps({"seconds": seconds, "memory": memory, "asked": asked})
-        said = _said(process, given.encode(), seconds, stop, progress)
+        payload = json.dumps({"seconds": seconds, "memory": memory, "asked": request})
+        reply = _reply_of(process, payload.encode(), seconds, stop, progress)
     finally:
         process.kill()
         process.wait()
-    return _understood(said, process.returncode)
+    return _parsed_reply(reply, process.returncode)
 
 
 def serve(answer: Callable[[dict[str, Any], Progress], dict[str, Any]]) -> None:
@@ -73,30 +73,30 @@ def serve(answer: Callable[[dict[str, Any], Progress], dict[str, Any]]) -> None:
 
     A line is a list of two numbers, how far it is, or the answer, an object.
     """
-    out = os.fdopen(os.dup(1), "wb")
+    output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no part of the answer
-    given = json.loads(sys.stdin.buffer.read())
-    _limit(given["seconds"], given["memory"])
+    payload = json.loads(sys.stdin.buffer.read())
+    _limit(payload["seconds"], payload["memory"])
     try:
-        said = answer(given["asked"], _telling(out))
+        reply = answer(payload["asked"], _progress_to(output))
     except MemoryError:
-        said = {"error": _TOO_LARGE}
+        reply = {"error": _TOO_LARGE}
     except LibraryError as error:
-        said = {"error": _TOO_LARGE if isinstance(error.__cause__, MemoryError) else str(error)}
-    with suppress(BrokenPipeError), out:  # whoever asked was killed meanwhile
-        out.write(json.dumps(said).encode())
+        reply = {"error": _TOO_LARGE if isinstance(error.__cause__, MemoryError) else str(error)}
+    with suppress(BrokenPipeError), output:  # whoever asked was killed meanwhile
+        output.write(json.dumps(reply).encode())
 
 
-def _telling(out: IO[bytes]) -> Progress:
+def _progress_to(output: IO[bytes]) -> Progress:
     """A `Progress` that tells whoever asked, not too often."""
     due = 0.0
 
     def tell(done: int, total: int) -> None:
         nonlocal due
         if monotonic() >= due:
-            out.write(f"[{done}, {total}]\n".encode())
-            out.flush()
-            due = monotonic() + _LOOK
+            output.write(f"[{done}, {total}]\n".encode())
+            output.flush()
+            due = monotonic() + _POLL_SECONDS
 
     return tell
 
@@ -107,49 +107,51 @@ def _limit(seconds: float, memory: int) -> None:
         import resource  # noqa: PLC0415
 
         limits = {resource.RLIMIT_AS: memory, resource.RLIMIT_CPU: int(seconds) + 1, resource.RLIMIT_CORE: 0}
-        for kind, most in limits.items():
+        for resource_kind, limit in limits.items():
             with suppress(ValueError, OSError):  # less is allowed already
-                resource.setrlimit(kind, (most, most))
+                resource.setrlimit(resource_kind, (limit, limit))
         os.nice(5)
 
 
-def _said(process: subprocess.Popen[bytes], asked: bytes, seconds: float, stop: Event, progress: Progress) -> bytes:
+def _reply_of(
+    process: subprocess.Popen[bytes], request: bytes, seconds: float, stop: Event, progress: Progress
+) -> bytes:
     """What the process answers."""
     lines: SimpleQueue[bytes | None] = SimpleQueue()
-    Thread(target=_exchange, args=(process, asked, lines), daemon=True).start()
-    end, said = monotonic() + BUSY * seconds, b""
+    Thread(target=_exchange, args=(process, request, lines), daemon=True).start()
+    deadline, reply = monotonic() + CLOCK_FACTOR * seconds, b""
     while not stop.is_set():
-        if monotonic() > end:
+        if monotonic() > deadline:
             raise LibraryError(_TOO_LONG)
         with suppress(Empty):
-            line = lines.get(timeout=_LOOK)
+            line = lines.get(timeout=_POLL_SECONDS)
             if line is None:
                 with suppress(subprocess.TimeoutExpired):  # it has said all that it has to say
-                    process.wait(_END)
-                return said
+                    process.wait(_EXIT_SECONDS)
+                return reply
             if line.startswith(b"["):
                 progress(*json.loads(line))
             else:
-                said = line
+                reply = line
     raise LibraryError(STOPPED)
 
 
-def _exchange(process: subprocess.Popen[bytes], asked: bytes, lines: SimpleQueue[bytes | None]) -> None:
+def _exchange(process: subprocess.Popen[bytes], request: bytes, lines: SimpleQueue[bytes | None]) -> None:
     """Ask the process, and pass on what it says, a line at a time; None at the end."""
     if process.stdin and process.stdout:
         with suppress(OSError), process.stdin:  # it may have ended
-            process.stdin.write(asked)
+            process.stdin.write(request)
         with suppress(OSError, ValueError), process.stdout:
             for line in process.stdout:
                 lines.put(line)
     lines.put(None)
 
 
-def _understood(said: bytes, code: int) -> dict[str, Any]:
-    if _is_signal(code, "SIGXCPU") or (_is_signal(code, "SIGKILL") and not said):
+def _parsed_reply(reply: bytes, exit_code: int) -> dict[str, Any]:
+    if _is_signal(exit_code, "SIGXCPU") or (_is_signal(exit_code, "SIGKILL") and not reply):
         raise LibraryError(_TOO_LONG)
     try:
-        answer: dict[str, Any] = json.loads(said)
+        answer: dict[str, Any] = json.loads(reply)
     except ValueError as error:  # it ended in the middle, for want of memory most likely
         raise LibraryError(_TOO_LARGE) from error
     if "error" in answer:
@@ -157,6 +159,6 @@ def _understood(said: bytes, code: int) -> dict[str, Any]:
     return answer
 
 
-def _is_signal(code: int, name: str) -> bool:
+def _is_signal(exit_code: int, name: str) -> bool:
     """Whether a process ended by this signal, if the system has it: Windows has neither of these."""
-    return hasattr(signal, name) and code == -getattr(signal, name)
+    return hasattr(signal, name) and exit_code == -getattr(signal, name)

@@ -24,10 +24,10 @@ class Arrivals:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._under_way: list[_Upload] = []
+        self._uploads: list[_Upload] = []
 
     @contextmanager
-    def of(self, user: str, progress: Progress, names: Sequence[str] = ()) -> Iterator[Progress]:
+    def track(self, user: str, progress: Progress, names: Sequence[str] = ()) -> Iterator[Progress]:
         """An upload of this user, under way until the block ends. What the yielded `Progress` is told is passed on.
 
         `names` are what its documents are called.
@@ -40,25 +40,25 @@ class Arrivals:
             progress(done, total)
 
         with self._lock:
-            self._under_way.append(upload)
+            self._uploads.append(upload)
         try:
             yield tell
         finally:
             with self._lock:
-                self._under_way = [one for one in self._under_way if one is not upload]
+                self._uploads = [other for other in self._uploads if other is not upload]
 
     def wait(self, user: str) -> Wait | None:
         """How far this user's uploads are, in percent; None where there are none."""
-        own = self._own(user)
-        if not own:
+        uploads = self._uploads_of(user)
+        if not uploads:
             return None
-        done, total = sum(one.done for one in own), sum(one.total for one in own)
+        done, total = sum(upload.done for upload in uploads), sum(upload.total for upload in uploads)
         return Wait("documents", done=100 * done // total, total=100) if total else Wait("documents")
 
     def names(self, user: str) -> list[str]:
         """What this user's documents are called that are being added."""
-        return [name for one in self._own(user) for name in one.names]
+        return [name for upload in self._uploads_of(user) for name in upload.names]
 
-    def _own(self, user: str) -> list[_Upload]:
+    def _uploads_of(self, user: str) -> list[_Upload]:
         with self._lock:
-            return [one for one in self._under_way if one.user == user]
+            return [upload for upload in self._uploads if upload.user == user]

@@ -17,7 +17,7 @@ from assistant.settings import Settings
 FILE = "collections.json"
 # Before the name of a collection, in messages and where a library is chosen; and what stands for no collection.
 MARK, ALL = "@", "all"
-MOST = 100
+COLLECTIONS_MOST = 100
 NAME_CHARS = 40
 
 Collections = Mapping[str, tuple[str, ...]]
@@ -29,9 +29,12 @@ def collections(user: str, settings: Settings) -> dict[str, tuple[str, ...]]:
     Raises:
         LibraryError: the library can't be read.
     """
-    kept = _kept(_file(user, settings))
-    present = _documents(user, settings) if kept else set()
-    return {name: tuple(one for one in ids if one in present) for name, ids in sorted(kept.items())}
+    ids_by_name = _load(_file(user, settings))
+    present_ids = _document_ids(user, settings) if ids_by_name else set()
+    return {
+        name: tuple(document_id for document_id in ids if document_id in present_ids)
+        for name, ids in sorted(ids_by_name.items())
+    }
 
 
 def make(user: str, name: str, settings: Settings) -> None:
@@ -40,17 +43,19 @@ def make(user: str, name: str, settings: Settings) -> None:
     Raises:
         LibraryError: it can't be named so, there is one of this name, or there are too many.
     """
-    if not _may_be(name):
+    if not _is_valid_name(name):
         raise LibraryError(
             f"A collection can't be named '{name[:50]}'; use up to {NAME_CHARS} letters, digits, - and _."
         )
     with _locked(user, settings):
-        kept = _kept(_file(user, settings))
-        if _same(name, kept):
-            raise LibraryError(f"There is a collection '{_same(name, kept)}' already; choose another name.")
-        if len(kept) >= MOST:
-            raise LibraryError(f"There are {MOST} collections already; remove one first.")
-        _keep(_file(user, settings), {**kept, name: ()})
+        ids_by_name = _load(_file(user, settings))
+        if _match_or_empty(name, ids_by_name):
+            raise LibraryError(
+                f"There is a collection '{_match_or_empty(name, ids_by_name)}' already; choose another name."
+            )
+        if len(ids_by_name) >= COLLECTIONS_MOST:
+            raise LibraryError(f"There are {COLLECTIONS_MOST} collections already; remove one first.")
+        _save(_file(user, settings), {**ids_by_name, name: ()})
 
 
 def remove(user: str, name: str, settings: Settings) -> None:
@@ -60,9 +65,12 @@ def remove(user: str, name: str, settings: Settings) -> None:
         LibraryError: there is none of this name.
     """
     with _locked(user, settings):
-        kept = _kept(_file(user, settings))
-        there = _named(name, kept)
-        _keep(_file(user, settings), {one: ids for one, ids in kept.items() if one != there})
+        ids_by_name = _load(_file(user, settings))
+        stored_name = _stored_name(name, ids_by_name)
+        _save(
+            _file(user, settings),
+            {other: ids for other, ids in ids_by_name.items() if other != stored_name},
+        )
 
 
 def put(user: str, name: str, document: str, settings: Settings, *, inside: bool = True) -> None:
@@ -71,16 +79,16 @@ def put(user: str, name: str, document: str, settings: Settings, *, inside: bool
     Raises:
         LibraryError: there is no such collection or document.
     """
-    if document not in _documents(user, settings):
+    if document not in _document_ids(user, settings):
         raise LibraryError("There is no such document; it may have been removed meanwhile.")
     with _locked(user, settings):
-        kept = _kept(_file(user, settings))
-        there = _named(name, kept)
-        others = tuple(one for one in kept[there] if one != document)
-        _keep(_file(user, settings), {**kept, there: (*others, document) if inside else others})
+        ids_by_name = _load(_file(user, settings))
+        stored_name = _stored_name(name, ids_by_name)
+        other_ids = tuple(document_id for document_id in ids_by_name[stored_name] if document_id != document)
+        _save(_file(user, settings), {**ids_by_name, stored_name: (*other_ids, document) if inside else other_ids})
 
 
-def chosen(library: str, user: str, settings: Settings) -> tuple[str, ...] | None:
+def collection_documents(library: str, user: str, settings: Settings) -> tuple[str, ...] | None:
     """The documents that a chosen library's name stands for, where it is a collection's ("@recipes"); None of others.
 
     Raises:
@@ -88,8 +96,8 @@ def chosen(library: str, user: str, settings: Settings) -> tuple[str, ...] | Non
     """
     if not library.startswith(MARK):
         return None
-    found = collections(user, settings)
-    documents = found[_named(library[1:], found)]
+    ids_by_name = collections(user, settings)
+    documents = ids_by_name[_stored_name(library[1:], ids_by_name)]
     if not documents:
         raise LibraryError(f"The collection {library} is empty; put documents into it, or ask without it.")
     return documents
@@ -102,11 +110,11 @@ def library_of(collection: str, user: str, settings: Settings) -> str:
         LibraryError: there is no such collection, or no document in it; the message names those there are.
     """
     library = MARK + collection.removeprefix(MARK)
-    chosen(library, user, settings)
+    collection_documents(library, user, settings)
     return library
 
 
-def mentioned(utterance: str, user: str, settings: Settings) -> tuple[str, str]:
+def split_mention(utterance: str, user: str, settings: Settings) -> tuple[str, str]:
     """The library that a message chooses by what it begins with, "" for none, and the message without that.
 
     "@recipes how long do oats cook?" chooses "@recipes"; "@all" chooses "@all", which is no collection but everything.
@@ -114,42 +122,44 @@ def mentioned(utterance: str, user: str, settings: Settings) -> tuple[str, str]:
     Raises:
         LibraryError: it begins with the name of no collection, or nothing follows.
     """
-    first, rest = [*utterance.split(maxsplit=1), "", ""][:2]
-    if not first.startswith(MARK) or first == MARK:
+    first_word, question = [*utterance.split(maxsplit=1), "", ""][:2]
+    if not first_word.startswith(MARK) or first_word == MARK:
         return "", utterance
-    name = first.removeprefix(MARK).rstrip(",:")
-    library = MARK + (ALL if name.casefold() == ALL else _named(name, collections(user, settings)))
-    if not rest:
+    name = first_word.removeprefix(MARK).rstrip(",:")
+    library = MARK + (ALL if name.casefold() == ALL else _stored_name(name, collections(user, settings)))
+    if not question:
         raise LibraryError(f"Write a question behind {library}.")
-    return library, rest
+    return library, question
 
 
-def _may_be(name: str) -> bool:
+def _is_valid_name(name: str) -> bool:
     """Whether a collection may have this name, which has to be one word of a message."""
-    plain = name.replace("-", "").replace("_", "")
-    return len(name) <= NAME_CHARS and name[:1].isalnum() and plain.isalnum() and name.casefold() != ALL
+    stripped_name = name.replace("-", "").replace("_", "")
+    return len(name) <= NAME_CHARS and name[:1].isalnum() and stripped_name.isalnum() and name.casefold() != ALL
 
 
-def _named(name: str, there: Collections) -> str:
-    found = _same(name, there)
-    if not found:
-        names = ", ".join(MARK + one for one in sorted(there))
-        known = f"yours are {names}" if names else "you have none yet; make one under Documents"
-        raise LibraryError(f"There is no collection '{MARK}{name[:50]}': {known}.")
-    return found
+def _stored_name(name: str, existing_collections: Collections) -> str:
+    stored_name = _match_or_empty(name, existing_collections)
+    if not stored_name:
+        names = ", ".join(MARK + existing_name for existing_name in sorted(existing_collections))
+        hint = f"yours are {names}" if names else "you have none yet; make one under Documents"
+        raise LibraryError(f"There is no collection '{MARK}{name[:50]}': {hint}.")
+    return stored_name
 
 
-def _same(name: str, there: Collections) -> str:
-    """The name as it was given, "" where there is none such."""
-    return next((one for one in there if one.casefold() == name.casefold()), "")
+def _match_or_empty(name: str, existing_collections: Collections) -> str:
+    """The existing name that is the same but for capitals, as it was given; "" where there is none."""
+    return next(
+        (existing_name for existing_name in existing_collections if existing_name.casefold() == name.casefold()), ""
+    )
 
 
-def _documents(user: str, settings: Settings) -> set[str]:
+def _document_ids(user: str, settings: Settings) -> set[str]:
     """The ids of the user's own documents."""
     from assistant.library.index import list_documents  # noqa: PLC0415 - imports Lucene's Python
     from assistant.library.shelves import own_library  # noqa: PLC0415
 
-    return {one.id for one in list_documents(own_library(user), settings)}
+    return {document.id for document in list_documents(own_library(user), settings)}
 
 
 def _folder(user: str, settings: Settings) -> Path:
@@ -170,7 +180,7 @@ def _file(user: str, settings: Settings) -> Path:
     return _folder(user, settings) / FILE
 
 
-def _kept(file: Path) -> dict[str, tuple[str, ...]]:
+def _load(file: Path) -> dict[str, tuple[str, ...]]:
     try:
         return {name: tuple(ids) for name, ids in json.loads(file.read_text(encoding="utf-8")).items()}
     except FileNotFoundError:
@@ -179,9 +189,9 @@ def _kept(file: Path) -> dict[str, tuple[str, ...]]:
         raise LibraryError(f"The collections in {file} can't be read; repair the file, or remove it.") from error
 
 
-def _keep(file: Path, kept: Mapping[str, Sequence[str]]) -> None:
+def _save(file: Path, ids_by_name: Mapping[str, Sequence[str]]) -> None:
     with disk_errors_as(LibraryError, f"{file} can't be written", "free some space"):
         file.parent.mkdir(parents=True, exist_ok=True)
         partial = file.with_suffix(".partial")  # of one name: what a full disk leaves of it is written over
-        partial.write_text(json.dumps(kept, indent=1), encoding="utf-8")
+        partial.write_text(json.dumps(ids_by_name, indent=1), encoding="utf-8")
         partial.replace(file)

@@ -19,20 +19,20 @@ from typing import Any, NamedTuple
 from assistant.errors import LibraryError
 from assistant.library.apart import answer_apart
 from assistant.library.readers import read
-from assistant.library.reading import allowed
+from assistant.library.reading import time_limit
 from assistant.protocols import Progress, silent
 from assistant.text.chunks import Block
-from assistant.text.spots import ENOUGH, spots
+from assistant.text.spots import MIN_SHARE, locate_quote
 
-AT_ONCE = 2  # documents of all users that are read at a time
+DOCUMENTS_AT_ONCE = 2  # documents of all users that are read at a time
 # Of a longer document, about so many characters are shown; a third of them stand before the quote.
 CHARS_MOST = 60_000
-BEFORE = 3
+BEFORE_DIVISOR = 3
 # A paragraph is cut where more of it would be added.
 WHOLE_CHARS = 2_000
 # With quotes and the end of a sentence around it; where no spaces are, a full stop parts two words.
 _WORD = re.compile(r"[^\w\s]*\w+[^\w\s,;:]*")
-_LANES = BoundedSemaphore(AT_ONCE)
+_LANES = BoundedSemaphore(DOCUMENTS_AT_ONCE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Excerpt:
     @property
     def is_marked(self) -> bool:
         """Whether the quote was found."""
-        return self.share >= ENOUGH
+        return self.share >= MIN_SHARE
 
 
 def excerpt(original: Path, file: str, passage: str, quote: str) -> Excerpt:
@@ -78,32 +78,36 @@ def excerpt(original: Path, file: str, passage: str, quote: str) -> Excerpt:
     Raises:
         LibraryError: it can't be read, or not within the limits; the message is the reason.
     """
-    with _LANES, _named(original, file) as path:
-        asked = {"path": str(path), "passage": passage, "quote": quote}
-        said = answer_apart(__name__, asked, allowed(path), Event())
+    with _LANES, _named_copy(original, file) as path:
+        request = {"path": str(path), "passage": passage, "quote": quote}
+        reply = answer_apart(__name__, request, time_limit(path), Event())
     paragraphs = [
         Paragraph(
-            tuple((level, heading) for level, heading in headings), place, tuple((text, on) for text, on in pieces)
+            tuple((level, heading) for level, heading in headings),
+            place,
+            tuple((text, is_marked) for text, is_marked in pieces),
         )
-        for headings, place, pieces in said["paragraphs"]
+        for headings, place, pieces in reply["paragraphs"]
     ]
-    return Excerpt(tuple(paragraphs), said["earlier"], said["later"], said["share"])
+    return Excerpt(tuple(paragraphs), reply["earlier"], reply["later"], reply["share"])
 
 
-def answer(asked: dict[str, Any], progress: Progress = silent) -> dict[str, Any]:
+def answer(request: dict[str, Any], progress: Progress = silent) -> dict[str, Any]:
     """What the process apart says: the fields of an `Excerpt`.
 
     Raises:
         LibraryError: the document can't be read; the message is the reason.
     """
-    blocks = read(Path(asked["path"]), progress)
+    blocks = read(Path(request["path"]), progress)
     words = [
         _Word(n, *match.span(), match.group()) for n, block in enumerate(blocks) for match in _WORD.finditer(block.text)
     ]
-    near, places, share = _sought(asked["passage"], asked["quote"], [word.text for word in words])
-    marks = list(_marks(words, places))
-    first = words[places[0] if places else near] if words else _Word(0, 0, 0, "")
-    start, end = _part([len(block.text) for block in blocks], first)
+    passage_start, positions, share = _quote_positions(
+        request["passage"], request["quote"], [word.text for word in words]
+    )
+    marks = list(_marks(words, positions))
+    first_word = words[positions[0] if positions else passage_start] if words else _Word(0, 0, 0, "")
+    start, end = _shown_range([len(block.text) for block in blocks], first_word)
     return {
         "paragraphs": list(_paragraphs(blocks, marks, start, end)),
         "earlier": start > (0, 0),
@@ -121,13 +125,13 @@ class _Word(NamedTuple):
     text: str = ""
 
 
-# A place in a document: the number of a block, and one of its characters.
-_At = tuple[int, int]
+# A position in a document: the number of a block, and one of its characters.
+_Position = tuple[int, int]
 
 
 @contextmanager
-def _named(original: Path, file: str) -> Iterator[Path]:
-    """A copy of a document that is called as it came."""
+def _named_copy(original: Path, file: str) -> Iterator[Path]:
+    """A copy of a document under the file name that it came with."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / Path(file).name
         try:
@@ -137,70 +141,78 @@ def _named(original: Path, file: str) -> Iterator[Path]:
         yield path
 
 
-def _sought(passage: str, quote: str, words: Sequence[str]) -> tuple[int, tuple[int, ...], float]:
-    """Where the passage begins, the places of the quote's words, none where less than half are there, and their share.
+def _quote_positions(passage: str, quote: str, words: Sequence[str]) -> tuple[int, tuple[int, ...], float]:
+    """Start of the passage, positions of the quote's words (none where less than half are there), and their share.
 
     Where the passage is found, the quote is sought in it: a short one may stand elsewhere, too.
     """
-    around = spots(_apart(passage), words)
-    at, end = (around.places[0], around.places[-1] + 1) if around.share >= ENOUGH else (0, len(words))
-    found = spots(_apart(quote), words[at:end])
-    places = tuple(at + place for place in found.places) if found.share >= ENOUGH else ()
-    return at, places, found.share
+    passage_spots = locate_quote(_spaced_words(passage), words)
+    passage_start, passage_end = (
+        (passage_spots.places[0], passage_spots.places[-1] + 1) if passage_spots.share >= MIN_SHARE else (0, len(words))
+    )
+    quote_spots = locate_quote(_spaced_words(quote), words[passage_start:passage_end])
+    positions = (
+        tuple(passage_start + position for position in quote_spots.places) if quote_spots.share >= MIN_SHARE else ()
+    )
+    return passage_start, positions, quote_spots.share
 
 
-def _apart(text: str) -> str:
-    """Words as those of the document are told apart."""
+def _spaced_words(text: str) -> str:
+    """The words of a text, split as those of the document are, with single spaces between them."""
     return " ".join(_WORD.findall(text))
 
 
-def _marks(words: Sequence[_Word], places: Sequence[int]) -> Iterator[_Word]:
+def _marks(words: Sequence[_Word], positions: Sequence[int]) -> Iterator[_Word]:
     """The stretches of text that words which follow each other make."""
-    for _, run in groupby(enumerate(places), key=lambda one: (one[1] - one[0], words[one[1]].block)):
-        ends = [words[place] for _, place in run]
-        yield _Word(ends[0].block, ends[0].start, ends[-1].end)
+    for _, run in groupby(enumerate(positions), key=lambda pair: (pair[1] - pair[0], words[pair[1]].block)):
+        run_words = [words[position] for _, position in run]
+        yield _Word(run_words[0].block, run_words[0].start, run_words[-1].end)
 
 
-def _part(sizes: Sequence[int], first: _Word) -> tuple[_At, _At]:
+def _shown_range(sizes: Sequence[int], first_word: _Word) -> tuple[_Position, _Position]:
     """From where to where a document is shown whose blocks have these sizes in characters, around a word."""
-    total, at = sum(sizes), sum(sizes[: first.block]) + first.start
-    start = max(min(at - CHARS_MOST // BEFORE, total - CHARS_MOST), 0)
-    n, begin = _place(sizes, start)
-    last, end = _place(sizes, min(start + CHARS_MOST, total))
-    whole, left = begin <= WHOLE_CHARS, sizes[last] - end
-    return (n, 0 if whole else begin), (last, sizes[last] if left <= WHOLE_CHARS else end)
+    total, word_offset = sum(sizes), sum(sizes[: first_word.block]) + first_word.start
+    start_offset = max(min(word_offset - CHARS_MOST // BEFORE_DIVISOR, total - CHARS_MOST), 0)
+    first_block, begin = _position(sizes, start_offset)
+    last_block, end = _position(sizes, min(start_offset + CHARS_MOST, total))
+    shows_start, tail = begin <= WHOLE_CHARS, sizes[last_block] - end
+    return (first_block, 0 if shows_start else begin), (last_block, sizes[last_block] if tail <= WHOLE_CHARS else end)
 
 
-def _place(sizes: Sequence[int], at: int) -> _At:
-    """The place of a character of all."""
+def _position(sizes: Sequence[int], offset: int) -> _Position:
+    """The position of a character that so many characters of the document stand before."""
     for n, size in enumerate(sizes):
-        if at < size:
-            return n, at
-        at -= size
+        if offset < size:
+            return n, offset
+        offset -= size
     return len(sizes) - 1, sizes[-1]
 
 
-def _paragraphs(blocks: Sequence[Block], marks: Sequence[_Word], start: _At, end: _At) -> Iterator[tuple[Any, ...]]:
+def _paragraphs(
+    blocks: Sequence[Block], marks: Sequence[_Word], start: _Position, end: _Position
+) -> Iterator[tuple[Any, ...]]:
     """The fields of the paragraphs from one place to another."""
-    before: list[str] = []
-    place = ""
+    previous_path: list[str] = []
+    previous_place = ""
     for n in range(start[0], end[0] + 1):
         block, path = blocks[n], [blocks[n].title, *filter(None, blocks[n].heading.split(" > "))]
-        same = sum(1 for _ in takewhile(lambda both: both[0] == both[1], zip(path, before, strict=False)))
+        shared_levels = sum(
+            1 for _ in takewhile(lambda titles: titles[0] == titles[1], zip(path, previous_path, strict=False))
+        )
         begin, stop = start[1] if n == start[0] else 0, end[1] if n == end[0] else len(block.text)
         pieces = list(_pieces(block.text, begin, stop, [mark for mark in marks if mark.block == n]))
         if pieces:
-            yield list(enumerate(path))[same:], block.place if block.place != place else "", pieces
-            before, place = path, block.place
+            yield list(enumerate(path))[shared_levels:], block.place if block.place != previous_place else "", pieces
+            previous_path, previous_place = path, block.place
 
 
 def _pieces(text: str, start: int, end: int, marks: Sequence[_Word]) -> Iterator[tuple[str, bool]]:
     """A text from one place to another, in pieces, each with whether it is marked."""
-    at = start
+    offset = start
     for mark in marks:
-        if at < mark.start:
-            yield text[at : mark.start], False
+        if offset < mark.start:
+            yield text[offset : mark.start], False
         yield text[mark.start : mark.end], True
-        at = mark.end
-    if at < end:
-        yield text[at:end], False
+        offset = mark.end
+    if offset < end:
+        yield text[offset:end], False

@@ -63,7 +63,7 @@ class Topic:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _Statement:
     """A sentence, or a piece of a long one, and the keywords of its fields."""
 
     text: str
@@ -104,7 +104,7 @@ NAMES = {
     "xx": ("the world", "World"),
 }
 # What else countries are called: their passages are found by it.
-CALLED = {
+OTHER_NAMES = {
     "ae": "Emirates",
     "cg": "DR Congo Congo-Kinshasa Zaire",
     "nl": "Holland Dutch",
@@ -112,7 +112,7 @@ CALLED = {
     "us": "US America American",
 }
 # Fields that repeat another one, or that nobody reads as a sentence.
-LEFT_OUT = {
+OMITTED_FIELDS = {
     "Environment > Climate",
     "Environment > Land use",
     "Environment > Urbanization",
@@ -130,7 +130,7 @@ LEFT_OUT = {
 }
 # What the Factbook rounds to nothing, by country, section, field and part.
 CORRECTED = {("vt", "Geography", "Area", "total "): "0.44 sq km"}
-EMPTY = {"", "-", "NA", "na", "none", "(none)", "none of the selected agreements"}
+EMPTY_VALUES = {"", "-", "NA", "na", "none", "(none)", "none of the selected agreements"}
 KNOWN_ABBREVIATIONS = frozenset(
     "AIDS COVID EDSA FADM FARDC FIFA NEGL NEOS OAPEC TPDF UK-US UNESCO UNHCR UNOOSA UNWTO WWII".split()
 )
@@ -182,7 +182,7 @@ def content_version() -> str:
 @cache
 def countries() -> tuple[Country, ...]:
     """All countries, territories and larger areas of the Factbook."""
-    return tuple(_named(code, record) for code, record in _records().items())
+    return tuple(_country_of(code, record) for code, record in _records().items())
 
 
 def clean(value: str) -> str:
@@ -197,18 +197,18 @@ def clean(value: str) -> str:
 
 @cache
 def _records() -> Mapping[str, Record]:
-    folders = sorted(files(PACKAGE).joinpath("data").iterdir(), key=lambda one: one.name)
-    found = [file for folder in folders for file in sorted(folder.iterdir(), key=lambda one: one.name)]
-    records = {file.name.removesuffix(".json"): json.loads(file.read_text("utf-8")) for file in found}
+    folders = sorted(files(PACKAGE).joinpath("data").iterdir(), key=lambda entry: entry.name)
+    record_files = [file for folder in folders for file in sorted(folder.iterdir(), key=lambda entry: entry.name)]
+    records = {file.name.removesuffix(".json"): json.loads(file.read_text("utf-8")) for file in record_files}
     for (code, section, field, part), value in CORRECTED.items():
         records[code][section][field][part] = {"text": value}
     return records
 
 
-def _named(code: str, record: Record) -> Country:
-    short = value_of(record, "Government > Country name > conventional short form") or code
-    name, title = NAMES.get(code, (short, short.removeprefix("The ")))
-    if code not in NAMES and (short.endswith(("Islands", "Lands")) or short.startswith("The ")):
+def _country_of(code: str, record: Record) -> Country:
+    short_name = value_of(record, "Government > Country name > conventional short form") or code
+    name, title = NAMES.get(code, (short_name, short_name.removeprefix("The ")))
+    if code not in NAMES and (short_name.endswith(("Islands", "Lands")) or short_name.startswith("The ")):
         name = f"the {title}"
     return Country(code, name, title, record)
 
@@ -217,21 +217,21 @@ def _named(code: str, record: Record) -> Country:
 def _topics() -> tuple[Topic, ...]:
     return tuple(
         Topic(entry["title"], tuple(map(tuple, entry["sentences"])), entry.get("keywords", ""))
-        for entry in _written()["topic"]
+        for entry in _topic_file()["topic"]
     )
 
 
 def _keywords(topic: Topic, fields: Sequence[str]) -> str:
-    return topic.keywords or " ".join(_written()["keywords"].get(field, "") for field in fields).strip()
+    return topic.keywords or " ".join(_topic_file()["keywords"].get(field, "") for field in fields).strip()
 
 
 @cache
-def _written() -> Mapping[str, Any]:
+def _topic_file() -> Mapping[str, Any]:
     return tomllib.loads(TOPICS.read_text(encoding="utf-8"))
 
 
 @cache
-def _told() -> frozenset[str]:
+def _topic_fields() -> frozenset[str]:
     """Every field, and part of a field, that a topic tells."""
     return frozenset(field for topic in _topics() for _, *fields in topic.sentences for field in fields)
 
@@ -239,40 +239,48 @@ def _told() -> frozenset[str]:
 def country_entries(country: Country) -> Iterator[Entry]:
     """The passages of one country, with their keywords: its topics in order, then the fields that no topic tells."""
     for topic in _topics():
-        told = [
-            _Told(_sentence(country, topic.title, *parts), _keywords(topic, parts[1:])) for parts in topic.sentences
+        statements = [
+            _Statement(_sentence(country, topic.title, *parts), _keywords(topic, parts[1:]))
+            for parts in topic.sentences
         ]
-        yield from _entries(country, topic, told)
-    for name, value in _untold(country.record):
-        yield from _entries(country, Topic(name, ()), [_Told(_finished(f"{name} of {country.name}: {value}"))])
+        yield from _entries(country, topic, statements)
+    for name, value in _other_fields(country.record):
+        yield from _entries(country, Topic(name, ()), [_Statement(_punctuated(f"{name} of {country.name}: {value}"))])
 
 
-def _entries(country: Country, topic: Topic, told: list[_Told]) -> Iterator[Entry]:
+def _entries(country: Country, topic: Topic, statements: list[_Statement]) -> Iterator[Entry]:
     key = re.sub(r"\W+", "-", topic.title.lower()).strip("-")
-    pieces = [_Told(piece, one.keywords) for one in dict.fromkeys(told) if one.text for piece in _pieces(one.text)]
-    for n, share in enumerate(_shares([piece.text for piece in pieces]), 1):
-        text = " ".join(piece.text for piece in pieces[share])
-        about = "" if country.name.removeprefix("the ") in text else f"About {country.name}: "
-        words = dict.fromkeys((CALLED.get(country.code, ""), *(piece.keywords for piece in pieces[share])))
+    pieces = [
+        _Statement(piece, statement.keywords)
+        for statement in dict.fromkeys(statements)
+        if statement.text
+        for piece in _pieces(statement.text)
+    ]
+    for n, piece_slice in enumerate(_balanced_slices([piece.text for piece in pieces]), 1):
+        text = " ".join(piece.text for piece in pieces[piece_slice])
+        prefix = "" if country.name.removeprefix("the ") in text else f"About {country.name}: "
+        keywords = dict.fromkeys(
+            (OTHER_NAMES.get(country.code, ""), *(piece.keywords for piece in pieces[piece_slice]))
+        )
         yield Entry(
             Passage(
-                f"factbook-{country.code}-{key}-{n}", f"{country.title} - {topic.title}", about + text, source=SOURCE
+                f"factbook-{country.code}-{key}-{n}", f"{country.title} - {topic.title}", prefix + text, source=SOURCE
             ),
-            " ".join(filter(None, words)),
+            " ".join(filter(None, keywords)),
         )
 
 
-def _shares(pieces: Sequence[str]) -> list[slice]:
-    """The pieces in order, shared out to texts of about the same length, few much longer than `MOST_WORDS`."""
+def _balanced_slices(pieces: Sequence[str]) -> list[slice]:
+    """Slices of the pieces in order, for texts of about the same length, few much longer than `MOST_WORDS`."""
     lengths = [len(piece.split()) for piece in pieces]
-    share = sum(lengths) / max(1, math.ceil(sum(lengths) / MOST_WORDS))
-    starts, words = [0], 0
-    for n, more in enumerate(lengths):
-        if words and words + more / 2 > share:
+    target_words = sum(lengths) / max(1, math.ceil(sum(lengths) / MOST_WORDS))
+    starts, word_count = [0], 0
+    for n, length in enumerate(lengths):
+        if word_count and word_count + length / 2 > target_words:
             starts.append(n)
-            words = 0
-        words += more
-    if len(starts) > 1 and words < LEAST_WORDS:
+            word_count = 0
+        word_count += length
+    if len(starts) > 1 and word_count < LEAST_WORDS:
         starts.pop()
     return [slice(start, end) for start, end in pairwise((*starts, len(pieces))) if start < end]
 
@@ -284,7 +292,7 @@ def _pieces(text: str) -> Iterator[str]:
         return
     for sentence in _sentences(text):
         for remark in _cut(sentence, ";"):
-            yield from map(_finished, _cut(remark, ","))
+            yield from map(_punctuated, _cut(remark, ","))
 
 
 def _sentences(text: str) -> Iterator[str]:
@@ -296,12 +304,12 @@ def _sentences(text: str) -> Iterator[str]:
             start = span.end
 
 
-def _cut(text: str, mark: str) -> list[str]:
-    """The text, in about equal parts that end at `mark` where it is too long."""
+def _cut(text: str, separator: str) -> list[str]:
+    """The text, in about equal parts that end at `separator` where it is too long."""
     if len(text.split()) <= MOST_WORDS:
         return [text]
-    parts = re.split(rf"(?<={mark}) ", text)
-    return [" ".join(parts[share]) for share in _shares(parts)]
+    parts = re.split(rf"(?<={separator}) ", text)
+    return [" ".join(parts[part_slice]) for part_slice in _balanced_slices(parts)]
 
 
 def _sentence(country: Country, title: str, template: str, *fields: str) -> str:
@@ -309,8 +317,8 @@ def _sentence(country: Country, title: str, template: str, *fields: str) -> str:
     if not all(values):
         return ""
     if country.code == WORLD and len(values[0].split()) > REMARK_WORDS:
-        return _finished(f"{title} of {country.name}: {values[0]}")
-    return _finished(template.format(*_dated_once(values), name=country.name))
+        return _punctuated(f"{title} of {country.name}: {values[0]}")
+    return _punctuated(template.format(*_dated_once(values), name=country.name))
 
 
 def _dated_once(values: list[str]) -> list[str]:
@@ -321,7 +329,7 @@ def _dated_once(values: list[str]) -> list[str]:
     return [value.removesuffix(years[0]) for value in values[:-1]] + values[-1:]
 
 
-def _finished(text: str) -> str:
+def _punctuated(text: str) -> str:
     text = _AN.sub("is an ", _VERB.sub("", text.rstrip(" .;,")))
     text = text if text.endswith(("?", "!", '."')) else f"{text}."
     return text[:1].upper() + text[1:]
@@ -338,8 +346,8 @@ def value_of(record: Record, field: str) -> str:
         value = value.get("text")
     part = field.rpartition(" > ")[2]
     text = clean(value or "").removeprefix(f"{part.rpartition(': ')[2]}: ")
-    text = FIXES[part](text) if part in FIXES else text
-    return "" if text in EMPTY else text
+    text = VALUE_FIXES[part](text) if part in VALUE_FIXES else text
+    return "" if text in EMPTY_VALUES else text
 
 
 def _latest(series: Record) -> Any:
@@ -347,21 +355,21 @@ def _latest(series: Record) -> Any:
     return series[max(years, key=lambda name: name[-4:])] if years else None
 
 
-def _untold(record: Record) -> Iterator[tuple[str, str]]:
+def _other_fields(record: Record) -> Iterator[tuple[str, str]]:
     """Fields that no topic tells, with their whole text; mostly those of the world as a whole."""
     for section, fields in record.items():
         for field, value in fields.items():
             key = f"{section} > {field}"
-            if key not in LEFT_OUT and not _reached(key, value):
+            if key not in OMITTED_FIELDS and not _is_topic_field(key, value):
                 text = clean(_flat(value))
-                if text not in EMPTY:
+                if text not in EMPTY_VALUES:
                     yield field, text
 
 
-def _reached(key: str, value: Record) -> bool:
+def _is_topic_field(key: str, value: Record) -> bool:
     """Whether a topic tells this field: its text, or one of its parts."""
-    return ("text" in value and key in _told()) or any(
-        f"{key} > {part.strip()}" in _told() for part in (*value, "*") if part != "note"
+    return ("text" in value and key in _topic_fields()) or any(
+        f"{key} > {part.strip()}" in _topic_fields() for part in (*value, "*") if part != "note"
     )
 
 
@@ -376,8 +384,8 @@ def _joined(lines: list[str]) -> str:
     """Lines as one text: a semicolon goes where neither line's punctuation says otherwise."""
     text = ""
     for line in lines:
-        glue = " " if not text or text[-1] in ".!?:;" else "; "
-        text = f"{text}{glue}{line}" if text else line
+        separator = " " if not text or text[-1] in ".!?:;" else "; "
+        text = f"{text}{separator}{line}" if text else line
     return text
 
 
@@ -395,9 +403,9 @@ def _abbreviations() -> frozenset[str]:
     """Words in capitals that are no surnames: organizations, and what is explained in brackets or after "or"."""
     field = "International organization participation"
     organizations = [str(record.get("Government", {}).get(field, "")) for record in _records().values()]
-    everything = json.dumps(_records(), ensure_ascii=False)
-    explained = re.findall(r"[(/]([A-Z][A-Z-]+)[);,/]", everything) + re.findall(r"\bor ([A-Z]{3,})\b", everything)
-    return frozenset(explained) | frozenset(_CAPITALS.findall(" ".join(organizations))) | KNOWN_ABBREVIATIONS
+    all_text = json.dumps(_records(), ensure_ascii=False)
+    explained_words = re.findall(r"[(/]([A-Z][A-Z-]+)[);,/]", all_text) + re.findall(r"\bor ([A-Z]{3,})\b", all_text)
+    return frozenset(explained_words) | frozenset(_CAPITALS.findall(" ".join(organizations))) | KNOWN_ABBREVIATIONS
 
 
 def _cities(text: str) -> str:
@@ -428,7 +436,7 @@ def _seats(text: str) -> str:
 
 
 # What one part of a field needs besides `clean`.
-FIXES: Mapping[str, Callable[[str], str]] = {
+VALUE_FIXES: Mapping[str, Callable[[str], str]] = {
     "Major urban areas - population": _cities,
     "Currency": _currency,
     "chief of state": _leader,

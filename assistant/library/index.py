@@ -20,7 +20,7 @@ from assistant.library.originals import Originals
 from assistant.library.readers import reader_of
 from assistant.library.reading import Content, read_apart, read_here
 from assistant.library.scans import is_by_ocr
-from assistant.library.shelves import OWN, is_library, is_prebuilt, library_folder, locked
+from assistant.library.shelves import OWN_PREFIX, is_library, is_prebuilt, library_folder, locked
 from assistant.library.starter import NAME as STARTER
 from assistant.library.writer import Writer, writing
 from assistant.protocols import Progress, silent
@@ -32,10 +32,10 @@ from assistant.types import Passage
 # Searches wait for no more than this many passages.
 BATCH = 100
 # What is told of a file: so many parts of the whole are for reading it, the others for indexing what was read.
-READ, WHOLE = 9, 10
+READING_PARTS, ALL_PARTS = 9, 10
 UPLOAD = "upload:"
 # Counted up when readers or chunks give other passages of a document than before.
-READING = 4
+READING_VERSION = 4
 Status = Literal["added", "replaced", "unchanged", "removed", "skipped"]
 
 
@@ -88,7 +88,7 @@ class _File:
         return self.key.startswith(UPLOAD)
 
 
-Read = Callable[[_File, Progress], Content]
+ReadFile = Callable[[_File, Progress], Content]
 
 
 def add_documents(  # noqa: PLR0913 - what uploads need beside a name and files
@@ -123,17 +123,17 @@ def add_documents(  # noqa: PLR0913 - what uploads need beside a name and files
     Raises:
         LibraryError: the library itself can't be written.
     """
-    folder = _changeable(library, settings)
-    files, outcomes = _found(paths, uploaded, names or {})
-    apart = uploaded or stop is not None
-    reads = _reads_apart(stop or Event()) if apart else _reads
+    folder = _changeable_folder(library, settings)
+    files, outcomes = _files_to_index(paths, uploaded, names or {})
+    is_apart = uploaded or stop is not None
+    read_file = _reader_apart(stop or Event()) if is_apart else _read_file
     with locked(folder):
         documents = _documents(folder)
         check(list(documents.values()))
         folder.mkdir(exist_ok=True)
         with writing(folder) as writer:
-            shelf = _Shelf(writer, documents, library.startswith(OWN), Originals(folder) if apart else None)
-            outcomes += list(_add_all(shelf, files, progress, reads))
+            shelf = _Shelf(writer, documents, library.startswith(OWN_PREFIX), Originals(folder) if is_apart else None)
+            outcomes += list(_add_all(shelf, files, progress, read_file))
             outcomes += list(_drop(writer, documents, _vanished(documents, files, paths), "it is gone from the folder"))
             if any(outcome.status in {"added", "replaced", "removed"} for outcome in outcomes):
                 writer.commit(_manifest(documents))
@@ -147,7 +147,7 @@ def remove_documents(library: str, names: Sequence[str | Path], settings: Settin
     Raises:
         LibraryError: the library can't be written, or there is none.
     """
-    folder = _changeable(library, settings)
+    folder = _changeable_folder(library, settings)
     with locked(folder):
         if not is_library(folder):
             raise LibraryError(
@@ -157,9 +157,9 @@ def remove_documents(library: str, names: Sequence[str | Path], settings: Settin
         outcomes: list[Outcome] = []
         with writing(folder) as writer:
             for name in names:
-                meant = [one for one in documents.values() if _is_meant(one, str(name))]
-                outcomes += _drop(writer, documents, meant, "")
-                if not meant:
+                matching_documents = [document for document in documents.values() if _is_match(document, str(name))]
+                outcomes += _drop(writer, documents, matching_documents, "")
+                if not matching_documents:
                     outcomes.append(Outcome(str(name), "skipped", reason="it is not in the library"))
             writer.commit(_manifest(documents))
         _sweep(folder, documents)
@@ -173,7 +173,7 @@ def list_documents(library: str, settings: Settings) -> list[Document]:
         LibraryError: the library can't be read.
     """
     folder = library_folder(library, settings)
-    return sorted(_documents(folder).values(), key=lambda one: (one.name.lower(), one.id))
+    return sorted(_documents(folder).values(), key=lambda document: (document.name.lower(), document.id))
 
 
 def originals_of(library: str, settings: Settings) -> Originals:
@@ -181,7 +181,7 @@ def originals_of(library: str, settings: Settings) -> Originals:
     return Originals(library_folder(library, settings))
 
 
-def _changeable(library: str, settings: Settings) -> Path:
+def _changeable_folder(library: str, settings: Settings) -> Path:
     if library == STARTER:
         raise LibraryError(f"The library '{STARTER}' comes with Sequitur and can't be changed; choose another name.")
     folder = library_folder(library, settings)
@@ -198,22 +198,31 @@ def _documents(folder: Path) -> dict[str, Document]:
 
 
 def _manifest(documents: dict[str, Document]) -> dict[str, Any]:
-    entries = {one.id: asdict(one) for one in documents.values()}
+    entries = {document.id: asdict(document) for document in documents.values()}
     return {"documents": {key: {k: v for k, v in entry.items() if k != "id"} for key, entry in entries.items()}}
 
 
-def _found(paths: Sequence[Path], uploaded: bool, names: Mapping[Path, str]) -> tuple[list[_File], list[Outcome]]:
+def _files_to_index(
+    paths: Sequence[Path], uploaded: bool, names: Mapping[Path, str]
+) -> tuple[list[_File], list[Outcome]]:
     """The files to index, each once, and what can't be one."""
     files: dict[str, _File] = {}
     outcomes = []
     for path in paths:
         if _is_folder(path):
-            inside = sorted(one for one in path.rglob("*") if _may_be_file(one) and not _is_hidden(one, path))
-            files.update((file.key, file) for file in (_file(one, path.resolve().name, path) for one in inside))
+            inner_paths = sorted(
+                inner_path
+                for inner_path in path.rglob("*")
+                if _may_be_file(inner_path) and not _is_hidden(inner_path, path)
+            )
+            files.update(
+                (file.key, file)
+                for file in (_file(inner_path, path.resolve().name, path) for inner_path in inner_paths)
+            )
         elif not _may_be_file(path):
             outcomes.append(Outcome(str(path), "skipped", reason="there is no such file or folder"))
         elif uploaded and _upload(path, names).key in files:
-            outcomes.append(Outcome(clean(path.name), "skipped", reason=_TWICE))
+            outcomes.append(Outcome(clean(path.name), "skipped", reason=_TWICE_REASON))
         else:
             file = _upload(path, names) if uploaded else _file(path, "", path.parent)
             files[file.key] = file
@@ -259,31 +268,31 @@ class _Shelf:
 
     def has(self, document: str, digest: str) -> bool:
         """Whether a document is there with this content, and its copy where it is to have one."""
-        before = self.documents.get(document)
-        if before is None or before.hash != digest or before.reading != READING:
+        previous = self.documents.get(document)
+        if previous is None or previous.hash != digest or previous.reading != READING_VERSION:
             return False
-        return self.originals is None or self.originals.is_whole(digest)
+        return self.originals is None or self.originals.is_intact(digest)
 
     def name_of(self, file: _File) -> str:
         """What a file is called here: its name, with a number where another document looks to be called the same."""
-        taken = {one.name for one in self.documents.values() if one.id != file.id}
+        taken_names = {document.name for document in self.documents.values() if document.id != file.id}
         names = chain([file.name], (f"{file.name} ({n})" for n in count(2)))
-        return next(name for name in names if name not in taken)
+        return next(name for name in names if name not in taken_names)
 
     def refuse_twin(self, file: _File, digest: str) -> None:
         """Raise an error where another document has the content of a file that was uploaded or lies in a folder."""
-        for one in self.documents.values() if self.originals else ():
-            if one.hash == digest and one.id != file.id and _is_still(one):
-                raise LibraryError(f"it is already here as “{one.name}”")
+        for document in self.documents.values() if self.originals else ():
+            if document.hash == digest and document.id != file.id and _is_unchanged(document):
+                raise LibraryError(f"it is already here as “{document.name}”")
 
 
-def _add_all(shelf: _Shelf, files: list[_File], progress: Progress, reads: Read) -> Iterator[Outcome]:
+def _add_all(shelf: _Shelf, files: list[_File], progress: Progress, read_file: ReadFile) -> Iterator[Outcome]:
     sizes = [max(_size(file.path), 1) for file in files]
     done, total = 0, sum(sizes)
     for file, size in zip(files, sizes, strict=True):
         start = done
-        tell = lambda n, of: progress(start + size * n // of, total)  # noqa: B023, E731
-        yield _add(shelf, file, tell, reads)
+        tell = lambda step, steps: progress(start + size * step // steps, total)  # noqa: B023, E731
+        yield _add(shelf, file, tell, read_file)
         done += size
         progress(done, total)
 
@@ -295,46 +304,48 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _reads(file: _File, progress: Progress) -> Content:
+def _read_file(file: _File, progress: Progress) -> Content:
     return read_here(file.path, file.id, file.name, progress)
 
 
-def _reads_apart(stop: Event) -> Read:
+def _reader_apart(stop: Event) -> ReadFile:
     return lambda file, progress: read_apart(file.path, file.id, file.name, stop, progress)
 
 
-def _add(shelf: _Shelf, file: _File, progress: Progress, reads: Read) -> Outcome:
-    writer, before = shelf.writer, shelf.documents.get(file.id)
+def _add(shelf: _Shelf, file: _File, progress: Progress, read_file: ReadFile) -> Outcome:
+    writer, previous = shelf.writer, shelf.documents.get(file.id)
     file = replace(file, name=shelf.name_of(file))
     try:
         digest = _digest(file.path)
-        if before and shelf.has(file.id, digest):
-            return Outcome(file.name, "unchanged", before.passages)
+        if previous and shelf.has(file.id, digest):
+            return Outcome(file.name, "unchanged", previous.passages)
         shelf.refuse_twin(file, digest)
-        passages, note = reads(file, lambda done, of: progress(READ * done, WHOLE * of))
-        _check_is_still(file.path, digest)
+        passages, note = read_file(file, lambda done, total: progress(READING_PARTS * done, ALL_PARTS * total))
+        _check_is_unchanged(file.path, digest)
         if shelf.originals:
-            shelf.originals.keep(file.path, digest)
+            shelf.originals.store(file.path, digest)
     except LibraryError as error:
-        return Outcome(file.name, "skipped", reason=str(error) + (_KEPT if before else ""))
+        return Outcome(file.name, "skipped", reason=str(error) + (_KEPT_REASON if previous else ""))
     writer.remove(file.id)
     if _has_ids(file.path) and (shelf.own or writer.holds_any([passage.id for passage in passages])):
         passages = [_renamed(passage, file.id) for passage in passages]
     for start in range(0, len(passages), BATCH):
         writer.add(file.id, passages[start : start + BATCH])
-        added, of = min(start + BATCH, len(passages)), len(passages)
-        progress(READ * of + (WHOLE - READ) * added, WHOLE * of)
+        added_count, total = min(start + BATCH, len(passages)), len(passages)
+        progress(READING_PARTS * total + (ALL_PARTS - READING_PARTS) * added_count, ALL_PARTS * total)
     path, by_ocr = "" if file.is_upload else file.key, is_by_ocr(passages)
-    came_as = "" if file.path.name == Path(file.name).name else file.path.name
-    shelf.documents[file.id] = Document(file.id, file.name, len(passages), digest, path, READING, by_ocr, note, came_as)
-    return Outcome(file.name, "replaced" if before else "added", len(passages), note)
+    original_name = "" if file.path.name == Path(file.name).name else file.path.name
+    shelf.documents[file.id] = Document(
+        file.id, file.name, len(passages), digest, path, READING_VERSION, by_ocr, note, original_name
+    )
+    return Outcome(file.name, "replaced" if previous else "added", len(passages), note)
 
 
-_KEPT = "; what was indexed of it before is kept"
-_TWICE = "another file of this name is in the same upload"
+_KEPT_REASON = "; what was indexed of it before is kept"
+_TWICE_REASON = "another file of this name is in the same upload"
 
 
-def _is_still(document: Document) -> bool:
+def _is_unchanged(document: Document) -> bool:
     """Whether the file of a document has the content that was indexed; nothing else can be said of an uploaded one."""
     try:
         return not document.path or _digest(Path(document.path)) == document.hash
@@ -342,7 +353,7 @@ def _is_still(document: Document) -> bool:
         return False
 
 
-def _check_is_still(path: Path, digest: str) -> None:
+def _check_is_unchanged(path: Path, digest: str) -> None:
     if _digest(path) != digest:
         raise LibraryError("it changed while it was read; add it again when it is finished")
 
@@ -371,14 +382,14 @@ def _renamed(passage: Passage, document: str) -> Passage:
 def _vanished(documents: dict[str, Document], files: list[_File], paths: Sequence[Path]) -> list[Document]:
     """The documents of these folders whose files are gone; one that the search passed over, as hidden, may be there."""
     folders = [path.resolve() for path in paths if _is_folder(path)]
-    present = {file.id for file in files}
+    present_ids = {file.id for file in files}
     return [
-        one
-        for one in documents.values()
-        if one.path
-        and one.id not in present
-        and any(Path(one.path).is_relative_to(folder) for folder in folders)
-        and _is_gone(Path(one.path))
+        document
+        for document in documents.values()
+        if document.path
+        and document.id not in present_ids
+        and any(Path(document.path).is_relative_to(folder) for folder in folders)
+        and _is_gone(Path(document.path))
     ]
 
 
@@ -391,17 +402,19 @@ def _is_gone(path: Path) -> bool:
 
 
 def _sweep(folder: Path, documents: dict[str, Document]) -> None:
-    Originals(folder).sweep({one.hash for one in documents.values()})
+    Originals(folder).sweep({document.hash for document in documents.values()})
 
 
-def _drop(writer: Writer, documents: dict[str, Document], gone: Sequence[Document], reason: str) -> Iterator[Outcome]:
-    for document in gone:
+def _drop(
+    writer: Writer, documents: dict[str, Document], gone_documents: Sequence[Document], reason: str
+) -> Iterator[Outcome]:
+    for document in gone_documents:
         writer.remove(document.id)
         del documents[document.id]
         yield Outcome(document.name, "removed", document.passages, reason)
 
 
-def _is_meant(document: Document, name: str) -> bool:
+def _is_match(document: Document, name: str) -> bool:
     if name in {document.id, document.name}:
         return True
     return bool(document.path) and Path(document.path).is_relative_to(Path(name).resolve())

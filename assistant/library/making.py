@@ -15,17 +15,17 @@ from assistant.protocols import Progress, Retriever
 _LOG = logging.getLogger(__name__)
 
 
-class MadeShelves(ABC):
+class IndexedShelves(ABC):
     """Libraries by their names, searched in indexes that are made of them. No search makes one in silence.
 
-    `WAITING` is the sentence for whoever asks before they are there; {far} in it says how far that is.
+    `WAITING` is the sentence for whoever asks before they are there; {progress} in it says how far that is.
     """
 
     WAITING: ClassVar[str]
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._running: _Making | None = None
+        self._running: _IndexBuild | None = None
 
     @abstractmethod
     def make(self, names: Sequence[str], progress: Progress) -> None:
@@ -36,7 +36,7 @@ class MadeShelves(ABC):
         """
 
     @abstractmethod
-    def opened(self, names: Sequence[str]) -> Retriever | None:
+    def ready_retriever(self, names: Sequence[str]) -> Retriever | None:
         """The libraries, if all can be searched as they are now."""
 
     def open(self, names: Sequence[str], patience: float) -> Retriever:
@@ -45,32 +45,32 @@ class MadeShelves(ABC):
         Raises:
             LibraryError: an index can't be made, or is still being made; the message says how far it is.
         """
-        end, far = monotonic() + patience, ""
-        while (opened := self.opened(names)) is None:
-            if monotonic() >= end:
-                raise LibraryError(self.WAITING.format(far=far))
+        deadline, progress_text = monotonic() + patience, ""
+        while (retriever := self.ready_retriever(names)) is None:
+            if monotonic() >= deadline:
+                raise LibraryError(self.WAITING.format(progress=progress_text))
             making = self._begin(names)
-            making.thread.join(max(end - monotonic(), 0))
+            making.thread.join(max(deadline - monotonic(), 0))
             if making.names == tuple(names):  # what others' libraries do is not for these to tell
-                far = making.far
+                progress_text = making.progress_text
                 if making.error:
                     raise LibraryError(making.error)
-        return opened
+        return retriever
 
-    def _begin(self, names: Sequence[str]) -> _Making:
+    def _begin(self, names: Sequence[str]) -> _IndexBuild:
         """Make the indexes in the background, unless something is being made already."""
         with self._lock:
             if self._running is None or not self._running.thread.is_alive():
-                self._running = _Making(tuple(names), self.make)
+                self._running = _IndexBuild(tuple(names), self.make)
             return self._running
 
 
-class _Making:
-    """Indexes that are being made in a thread of their own: how `far` it is, and the `error` that ended it, if any."""
+class _IndexBuild:
+    """Indexes being made in a thread of their own: how far it is, as text, and the `error` that ended it, if any."""
 
     def __init__(self, names: tuple[str, ...], make: Callable[[Sequence[str], Progress], None]) -> None:
         self.names = names
-        self.far = self.error = ""
+        self.progress_text = self.error = ""
         self._make = make
         self.thread = Thread(target=self._run, name="index", daemon=True)
         self.thread.start()
@@ -85,4 +85,4 @@ class _Making:
             self.error = f"The library could not be made ready ({error}); the log has the details."
 
     def _tell(self, done: int, total: int) -> None:
-        self.far = f" ({done / total:.0%})" if total else ""
+        self.progress_text = f" ({done / total:.0%})" if total else ""

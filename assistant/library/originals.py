@@ -19,7 +19,7 @@ from assistant.errors import LibraryError
 FOLDER = "originals"
 
 
-def is_whole(path: Path) -> bool:
+def is_intact(path: Path) -> bool:
     """Whether a copy that is kept is what it was: its name is the SHA-256 of its content."""
     try:
         with path.open("rb") as file:
@@ -39,18 +39,18 @@ class Originals:
         path = self._folder / digest
         return path if digest and path.is_file() else None
 
-    def is_whole(self, digest: str) -> bool:
+    def is_intact(self, digest: str) -> bool:
         """Whether the file with this SHA-256 is kept, and nothing of it is missing or changed."""
         path = self.path(digest)
-        return path is not None and is_whole(path)
+        return path is not None and is_intact(path)
 
-    def keep(self, file: Path, digest: str) -> None:
+    def store(self, file: Path, digest: str) -> None:
         """Keep a copy, which is there whole or not at all.
 
         Raises:
             LibraryError: the disk is full or can't be written; the message is the reason.
         """
-        if self.is_whole(digest):
+        if self.is_intact(digest):
             return
         try:
             self._folder.mkdir(exist_ok=True)

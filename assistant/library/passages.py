@@ -19,12 +19,14 @@ def passages_of(blocks: Iterable[Block], document: str, source: str) -> list[Pas
     A record keeps its id, with #2, #3 ... for what didn't fit into one passage; others are numbered in their document.
     """
     passages: list[Passage] = []
-    parts: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for block in chunk(blocks):
         key = block.id or document
-        parts[key] = n = parts.get(key, 0) + 1
-        own = block.id if n == 1 else f"{block.id}#{n}"
-        where = ", ".join(filter(None, (source, block.place, block.by)))
-        number = own if block.id else f"{document}-{n}"
-        passages.append(Passage(number, block.title, block.text, source=where, page=block.page, heading=block.heading))
+        counts[key] = n = counts.get(key, 0) + 1
+        record_id = block.id if n == 1 else f"{block.id}#{n}"
+        full_source = ", ".join(filter(None, (source, block.place, block.by)))
+        passage_id = record_id if block.id else f"{document}-{n}"
+        passages.append(
+            Passage(passage_id, block.title, block.text, source=full_source, page=block.page, heading=block.heading)
+        )
     return passages

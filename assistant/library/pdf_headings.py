@@ -16,7 +16,7 @@ _LOG = logging.getLogger(__name__)
 ENTRIES_MOST = 20_000
 # A heading is so many times as high as most of the text, and so long. Where such lines have as large a share of
 # all characters, none is: a poster, or a page of figures.
-LARGER, LETTERS_LEAST, CHARS_MOST, SHARE_MOST = 1.15, 3, 120, 0.25
+HEIGHT_RATIO, LETTERS_LEAST, CHARS_MOST, SHARE_MOST = 1.15, 3, 120, 0.25
 LEVELS = 4
 PAGE_CHARS_MOST = 100_000
 # A line may have so many words more than the outline says: "3.2", "Chapter 3:".
@@ -42,8 +42,8 @@ def outline_of(document: PdfDocument) -> Mapping[int, list[Heading]]:
     pages: dict[int, list[Heading]] = defaultdict(list)
     try:
         for entry in islice(document.get_toc(), ENTRIES_MOST):
-            where = entry.get_dest()
-            page = where.get_index() if where else None
+            destination = entry.get_dest()
+            page = destination.get_index() if destination else None
             if page is not None and entry.get_title().strip():
                 pages[page + 1].append(Heading(entry.level + 1, entry.get_title()))
     except (PdfiumError, ValueError) as error:  # it is read without
@@ -53,50 +53,52 @@ def outline_of(document: PdfDocument) -> Mapping[int, list[Heading]]:
 
 def lines_of(page: PdfTextPage) -> Iterator[Line]:
     """The lines of a page with their heights."""
-    places: list[int] = []
+    char_indexes: list[int] = []
     text = ""
     for n in range(min(page.count_chars(), PAGE_CHARS_MOST)):
         char = chr(pypdfium2.raw.FPDFText_GetUnicode(page, n))
         if char not in "\r\n":
             text += char
-            places += [] if char.isspace() else [n]
-        elif places:
-            yield Line(text.strip(), _height(page, places))
-            places, text = [], ""
-    if places:
-        yield Line(text.strip(), _height(page, places))
+            char_indexes += [] if char.isspace() else [n]
+        elif char_indexes:
+            yield Line(text.strip(), _height(page, char_indexes))
+            char_indexes, text = [], ""
+    if char_indexes:
+        yield Line(text.strip(), _height(page, char_indexes))
 
 
-def larger_of(pages: Mapping[int, Sequence[Line]]) -> Mapping[int, list[Heading]]:
+def headings_by_height(pages: Mapping[int, Sequence[Line]]) -> Mapping[int, list[Heading]]:
     """The headings of each page that has some, told by their lines being larger than most of the text.
 
     Args:
         pages: the lines of each page, by its number.
     """
-    sizes = Counter[float]()
+    chars_by_height = Counter[float]()
     for line in (line for lines in pages.values() for line in lines):
-        sizes[line.height] += len(line.text)
-    if not sizes:
+        chars_by_height[line.height] += len(line.text)
+    if not chars_by_height:
         return {}
-    least = LARGER * sizes.most_common(1)[0][0]
-    found = {n: list(_headings(lines, least)) for n, lines in pages.items()}
-    if sum(len(line.text) for lines in found.values() for line in lines) > SHARE_MOST * sizes.total():
+    min_height = HEIGHT_RATIO * chars_by_height.most_common(1)[0][0]
+    heading_lines = {n: list(_headings(lines, min_height)) for n, lines in pages.items()}
+    if sum(len(line.text) for lines in heading_lines.values() for line in lines) > SHARE_MOST * chars_by_height.total():
         return {}
-    heights = sorted({line.height for lines in found.values() for line in lines}, reverse=True)
+    heights = sorted({line.height for lines in heading_lines.values() for line in lines}, reverse=True)
     levels = {height: min(n, LEVELS) for n, height in enumerate(heights, 1)}
-    return {n: [Heading(levels[line.height], line.text) for line in lines] for n, lines in found.items() if lines}
+    return {
+        n: [Heading(levels[line.height], line.text) for line in lines] for n, lines in heading_lines.items() if lines
+    }
 
 
-def place_of(heading: str, lines: Sequence[str], start: int) -> range:
+def heading_range(heading: str, lines: Sequence[str], start: int) -> range:
     """The lines that say a heading, from `start` on: one, or two if it is broken; an empty range where none does.
 
     They may have a number before it that the outline leaves out.
     """
-    wanted = _letters(heading)
+    heading_letters = _letters(heading)
     for n in range(start, len(lines)):
         for end in (n + 1, n + 2):
             line = " ".join(lines[n:end])
-            if wanted and _letters(line).endswith(wanted) and _is_numbering(line, heading):
+            if heading_letters and _letters(line).endswith(heading_letters) and _is_numbering(line, heading):
                 return range(n, min(end, len(lines)))
     return range(start, start)
 
@@ -107,23 +109,25 @@ def _letters(text: str) -> str:
 
 def _is_numbering(line: str, heading: str) -> bool:
     """Whether all that a line has more than the heading, at its beginning, is a number as sections have it."""
-    before = line.split()[: max(len(line.split()) - len(heading.split()), 0)]
-    more = len(_letters(line)) - len(_letters(heading))
-    return more == 0 or (len(before) <= NUMBERING_WORDS and any(_is_number(word) for word in before))
+    leading_words = line.split()[: max(len(line.split()) - len(heading.split()), 0)]
+    extra_letters = len(_letters(line)) - len(_letters(heading))
+    return extra_letters == 0 or (
+        len(leading_words) <= NUMBERING_WORDS and any(_is_number(word) for word in leading_words)
+    )
 
 
 def _is_number(word: str) -> bool:
     return any(map(str.isdigit, word)) or len(_letters(word)) == 1
 
 
-def _headings(lines: Sequence[Line], least: float) -> Iterator[Line]:
+def _headings(lines: Sequence[Line], min_height: float) -> Iterator[Line]:
     """The lines that are as high as that, those of one height that follow each other as one."""
     for height, run in groupby(lines, key=lambda line: line.height):
         text = " ".join(line.text for line in run)
-        if height >= least and len(_letters(text)) >= LETTERS_LEAST and len(text) <= CHARS_MOST:
+        if height >= min_height and len(_letters(text)) >= LETTERS_LEAST and len(text) <= CHARS_MOST:
             yield Line(text, height)
 
 
-def _height(page: PdfTextPage, places: Sequence[int]) -> float:
-    boxes = (page.get_charbox(n, loose=True) for n in (places[0], places[-1]))
+def _height(page: PdfTextPage, char_indexes: Sequence[int]) -> float:
+    boxes = (page.get_charbox(n, loose=True) for n in (char_indexes[0], char_indexes[-1]))
     return min(round(float(top - bottom), 1) for _, bottom, _, top in boxes)

@@ -23,15 +23,15 @@ _LOG = logging.getLogger(__name__)
 PAGE_CHARS_MOST = 50_000
 COLUMNS_LEAST, ROWS_LEAST = 3, 3
 # In heights of a line: white space between cells, between the rows of a table, and between the lines of one cell.
-GAP, APART, CLOSE = 1.0, 2.5, 0.6
+CELL_GAP, ROW_GAP_MOST, LINE_GAP_MOST = 1.0, 2.5, 0.6
 # The share of rows that may run across the white space between two columns.
-ACROSS = 0.1
+ACROSS_SHARE_MOST = 0.1
 # A column of text has cells of more characters; a table has few such columns, and few empty cells.
-CELL_CHARS, LONG_MOST, FILLED = 30, 0.5, 0.5
+CELL_CHARS, LONG_SHARE_MOST, FILLED_SHARE_LEAST = 30, 0.5, 0.5
 _LEADERS = ". . ."
 _WORD = re.compile(r"\S+")
 # The share of a table's words that lines of the page's text have to have to be its lines, and of theirs that it has.
-SAME = 0.8
+COMMON_SHARE_LEAST = 0.8
 
 Rows = Sequence[Sequence[str]]
 
@@ -56,18 +56,22 @@ def tables_of(page: PdfTextPage) -> list[Rows]:
         return []
 
 
-def place_of_table(rows: Rows, lines: Sequence[str]) -> range:
+def table_range(rows: Rows, lines: Sequence[str]) -> range:
     """The lines of a page's text that say a table, in whatever order they say its cells; an empty range for none."""
-    said = Counter(word for row in rows for cell in row for word in words(cell))
-    best, start = range(0), 0
+    table_words = Counter(word for row in rows for cell in row for word in words(cell))
+    best_range, start = range(0), 0
     for n, line in enumerate([*lines, "\0"]):
-        there = words(line)
-        if line == "\0" or sum(word in said for word in there) < SAME * len(there):
-            best = max(best, range(start, n), key=len)
+        line_words = words(line)
+        if line == "\0" or sum(word in table_words for word in line_words) < COMMON_SHARE_LEAST * len(line_words):
+            best_range = max(best_range, range(start, n), key=len)
             start = n + 1
-    found = Counter(word for line in lines[best.start : best.stop] for word in words(line))
-    common = (found & said).total()
-    return best if common and common >= SAME * max(said.total(), found.total()) else range(0)
+    text_words = Counter(word for line in lines[best_range.start : best_range.stop] for word in words(line))
+    common_count = (text_words & table_words).total()
+    return (
+        best_range
+        if common_count and common_count >= COMMON_SHARE_LEAST * max(table_words.total(), text_words.total())
+        else range(0)
+    )
 
 
 def _lines(page: PdfTextPage) -> list[_Line]:
@@ -96,24 +100,24 @@ def _words(page: PdfTextPage) -> Iterator[_Cell]:
 def _box(page: PdfTextPage, char: int) -> _Cell | None:
     """Where a character stands; None for one that is drawn nowhere."""
     edges = raw.FS_RECTF()
-    drawn = raw.FPDFText_GetLooseCharBox(page, char, ctypes.byref(edges)) and edges.right > edges.left
-    return _Cell("", edges.left, edges.bottom, edges.right, edges.top) if drawn else None
+    is_drawn = raw.FPDFText_GetLooseCharBox(page, char, ctypes.byref(edges)) and edges.right > edges.left
+    return _Cell("", edges.left, edges.bottom, edges.right, edges.top) if is_drawn else None
 
 
-def _joined(one: _Cell, other: _Cell, glue: str) -> _Cell:
+def _joined(first: _Cell, second: _Cell, separator: str) -> _Cell:
     return _Cell(
-        f"{one.text}{glue}{other.text}",
-        min(one.left, other.left),
-        min(one.bottom, other.bottom),
-        max(one.right, other.right),
-        max(one.top, other.top),
+        f"{first.text}{separator}{second.text}",
+        min(first.left, second.left),
+        min(first.bottom, second.bottom),
+        max(first.right, second.right),
+        max(first.top, second.top),
     )
 
 
 def _cut(line: _Line) -> _Line:
     cells: _Line = []
     for word in sorted(line, key=lambda word: word.left):
-        if cells and word.left - cells[-1].right <= GAP * _height(word):
+        if cells and word.left - cells[-1].right <= CELL_GAP * _height(word):
             cells[-1] = _joined(cells[-1], word, " ")
         else:
             cells.append(word)
@@ -137,7 +141,7 @@ def _runs(lines: Sequence[_Line]) -> Iterator[list[_Line]]:
     """Lines with little space between them, from the first that has several cells to the last."""
     run: list[_Line] = []
     for line in lines:
-        if run and run[-1][0].bottom - line[0].top > APART * _height(line[0]):
+        if run and run[-1][0].bottom - line[0].top > ROW_GAP_MOST * _height(line[0]):
             yield _trimmed(run)
             run = []
         run.append(line)
@@ -145,23 +149,23 @@ def _runs(lines: Sequence[_Line]) -> Iterator[list[_Line]]:
 
 
 def _trimmed(run: list[_Line]) -> list[_Line]:
-    several = [n for n, line in enumerate(run) if len(line) > 1]
-    return run[several[0] : several[-1] + 1] if several else []
+    multi_cell_lines = [n for n, line in enumerate(run) if len(line) > 1]
+    return run[multi_cell_lines[0] : multi_cell_lines[-1] + 1] if multi_cell_lines else []
 
 
 def _columns(lines: Sequence[_Line]) -> list[tuple[float, float]]:
     """From where to where the columns stand: what the white space leaves that hardly a line runs across."""
     edges = sorted(
-        [(cell.left, 1) for line in lines for cell in line] + [(c.right, -1) for line in lines for c in line]
+        [(cell.left, 1) for line in lines for cell in line] + [(cell.right, -1) for line in lines for cell in line]
     )
-    columns, across, most = list[tuple[float, float]](), 0, ACROSS * len(lines)
+    columns, cells_across, max_across = list[tuple[float, float]](), 0, ACROSS_SHARE_MOST * len(lines)
     start: float | None = None
-    for place, step in edges:
-        across += step
-        if start is None and across > most:
-            start = place
-        elif start is not None and across <= most:
-            columns.append((start, place))
+    for x, step in edges:
+        cells_across += step
+        if start is None and cells_across > max_across:
+            start = x
+        elif start is not None and cells_across <= max_across:
+            columns.append((start, x))
             start = None
     return columns
 
@@ -170,7 +174,7 @@ def _blocks(run: Sequence[_Line], columns: Sequence[tuple[float, float]]) -> Ite
     """The lines between those that run across several columns."""
     block: list[_Line] = []
     for line in run:
-        if any(len(_under(cell, columns)) > 1 for cell in line):
+        if any(len(_column_indexes(cell, columns)) > 1 for cell in line):
             yield block
             block = []
         else:
@@ -178,24 +182,26 @@ def _blocks(run: Sequence[_Line], columns: Sequence[tuple[float, float]]) -> Ite
     yield block
 
 
-def _under(cell: _Cell, columns: Sequence[tuple[float, float]]) -> list[int]:
-    """The columns that a cell stands in, or the nearest one."""
-    found = [n for n, (left, right) in enumerate(columns) if cell.left < right and left < cell.right]
-    return found or [min(range(len(columns)), key=lambda n: abs(sum(columns[n]) - cell.left - cell.right))]
+def _column_indexes(cell: _Cell, columns: Sequence[tuple[float, float]]) -> list[int]:
+    """The indexes of the columns that a cell stands in, or of the nearest one."""
+    indexes = [n for n, (left, right) in enumerate(columns) if cell.left < right and left < cell.right]
+    return indexes or [min(range(len(columns)), key=lambda n: abs(sum(columns[n]) - cell.left - cell.right))]
 
 
 def _rows(block: Sequence[_Line], columns: Sequence[tuple[float, float]]) -> list[list[str]]:
     """The lines as rows. One that has no first cell goes on with the row above, where it stands close to it."""
     rows: list[list[str]] = []
-    gaps = [above[0].bottom - below[0].top for above, below in pairwise(block)]
+    gaps = [upper_line[0].bottom - lower_line[0].top for upper_line, lower_line in pairwise(block)]
     for line, gap in zip(block, [0.0, *gaps], strict=False):
         cells = [""] * len(columns)
         for cell in line:
-            [n] = _under(cell, columns)
+            [n] = _column_indexes(cell, columns)
             cells[n] = f"{cells[n]} {cell.text}".strip()
-        close = gap <= CLOSE * _height(line[0])
-        if rows and close and (not cells[0] or sum(map(bool, cells)) == 1):
-            rows[-1] = [f"{one} {other}".strip() for one, other in zip(rows[-1], cells, strict=True)]
+        is_close = gap <= LINE_GAP_MOST * _height(line[0])
+        if rows and is_close and (not cells[0] or sum(map(bool, cells)) == 1):
+            rows[-1] = [
+                f"{above_text} {cell_text}".strip() for above_text, cell_text in zip(rows[-1], cells, strict=True)
+            ]
         else:
             rows.append(cells)
     return rows
@@ -204,8 +210,12 @@ def _rows(block: Sequence[_Line], columns: Sequence[tuple[float, float]]) -> lis
 def _is_table(rows: Rows) -> bool:
     if len(rows) < ROWS_LEAST or len(rows[0]) < COLUMNS_LEAST:
         return False
-    filled = [[cell for cell in column if cell] for column in zip(*rows, strict=True)]
-    long = sum(median(map(len, column)) > CELL_CHARS for column in filled if column)
-    leaders = sum(any(_LEADERS in cell for cell in row) for row in rows)
-    cells = len(rows) * len(filled)
-    return long < LONG_MOST * len(filled) and sum(map(len, filled)) >= FILLED * cells and leaders < len(rows) / 2
+    filled_columns = [[cell for cell in column if cell] for column in zip(*rows, strict=True)]
+    long_columns = sum(median(map(len, column)) > CELL_CHARS for column in filled_columns if column)
+    leader_rows = sum(any(_LEADERS in cell for cell in row) for row in rows)
+    cell_count = len(rows) * len(filled_columns)
+    return (
+        long_columns < LONG_SHARE_MOST * len(filled_columns)
+        and sum(map(len, filled_columns)) >= FILLED_SHARE_LEAST * cell_count
+        and leader_rows < len(rows) / 2
+    )

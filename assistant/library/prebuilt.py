@@ -29,7 +29,7 @@ from assistant.retrieve import jvm
 from assistant.retrieve.anserini import Anserini
 from assistant.settings import Settings
 
-NEAR = 3  # names that are told where one is not known
+SUGGESTIONS_MOST = 3  # names that are told where one is not known
 _SLIM = "-slim"
 Bar = Callable[[str], AbstractContextManager[Progress]]
 
@@ -57,28 +57,34 @@ def prebuilt(name: str) -> Prebuilt:
     Raises:
         LibraryError: there is none, or it is known to store no texts; the message names others.
     """
-    table = jvm.call(known)
+    table = jvm.call(index_table)
     if name not in table:
-        raise LibraryError(f"Pyserini has no index '{name[:70]}'; perhaps one of: {', '.join(_near(name, table))}.")
+        raise LibraryError(
+            f"Pyserini has no index '{name[:70]}'; perhaps one of: {', '.join(_similar_names(name, table))}."
+        )
     if name.endswith(_SLIM):
-        whole = name.removesuffix(_SLIM)
-        raise LibraryError(f"The index '{name}' stores no texts to answer from; take '{whole}'.")
-    told = table[name]
-    size, urls = int(told["size compressed (bytes)"]), tuple(told["urls"])
-    return Prebuilt(name, str(told["description"]), int(told["documents"]), urls, size, str(told["md5"]))
+        full_name = name.removesuffix(_SLIM)
+        raise LibraryError(f"The index '{name}' stores no texts to answer from; take '{full_name}'.")
+    info = table[name]
+    size, urls = int(info["size compressed (bytes)"]), tuple(info["urls"])
+    return Prebuilt(name, str(info["description"]), int(info["documents"]), urls, size, str(info["md5"]))
 
 
-def _near(name: str, table: Iterable[str]) -> list[str]:
+def _similar_names(name: str, table: Iterable[str]) -> list[str]:
     """Names that may have been meant: those that hold this one, else those that look like it, else two usual ones."""
-    holding = [one for one in table if name.lower() in one][:NEAR]
-    return holding or get_close_matches(name, table, NEAR, cutoff=0.5) or ["msmarco-v1-passage", "beir-v1.0.0-nq.flat"]
+    matches = [known_name for known_name in table if name.lower() in known_name][:SUGGESTIONS_MOST]
+    return (
+        matches
+        or get_close_matches(name, table, SUGGESTIONS_MOST, cutoff=0.5)
+        or ["msmarco-v1-passage", "beir-v1.0.0-nq.flat"]
+    )
 
 
-def fetch(found: Prebuilt, settings: Settings, bar: Bar = lambda _: nullcontext(silent)) -> bool:
+def fetch(index: Prebuilt, settings: Settings, bar: Bar = lambda _: nullcontext(silent)) -> bool:
     """Make the library of this index be there; whether it had to be fetched.
 
     Args:
-        found: which.
+        index: which.
         settings: say where libraries are.
         bar: begins to show how far something is, under a title; it is told bytes of the archive.
 
@@ -86,24 +92,24 @@ def fetch(found: Prebuilt, settings: Settings, bar: Bar = lambda _: nullcontext(
         LibraryError: it can't be fetched or unpacked, is not what was published, stores no texts, doesn't fit on the
             disk, or there is another library of its name.
     """
-    folder = library_folder(found.library, settings)
-    with locked(folder), _disk(folder):
+    folder = library_folder(index.library, settings)
+    with locked(folder), _disk_errors_as_library_errors(folder):
         if is_library(folder):
-            _check_is_same(folder, found)
+            _check_is_same(folder, index)
             return False
         _check_can_unpack()
-        arriving = folder.with_name(f".{folder.name}.arriving")
+        staging = folder.with_name(f".{folder.name}.arriving")
         with bar("Fetching") as progress:
-            archive = _fetched(found, arriving, progress)
+            archive = _archive(index, staging, progress)
         with bar("Unpacking") as progress:
-            index = _unpacked(archive, arriving / "unpacked", found, progress)
-        _adopt(index, found, arriving)
-        index.replace(folder)
-        shutil.rmtree(arriving)
+            index_folder = _unpacked(archive, staging / "unpacked", index, progress)
+        _adopt(index_folder, index, staging)
+        index_folder.replace(folder)
+        shutil.rmtree(staging)
     return True
 
 
-def known() -> dict[str, dict[str, Any]]:
+def index_table() -> dict[str, dict[str, Any]]:
     """What Pyserini tells of each index by its name. Importing it asks Java and no network; call it in `jvm.call`."""
     from pyserini.prebuilt_index_info import TF_INDEX_INFO  # noqa: PLC0415
 
@@ -111,33 +117,33 @@ def known() -> dict[str, dict[str, Any]]:
     return table
 
 
-def _check_is_same(folder: Path, found: Prebuilt) -> None:
-    mark = folder / PREBUILT
-    if not mark.exists() or mark.read_text(encoding="utf-8") != found.md5:
+def _check_is_same(folder: Path, index: Prebuilt) -> None:
+    md5_file = folder / PREBUILT
+    if not md5_file.exists() or md5_file.read_text(encoding="utf-8") != index.md5:
         raise LibraryError(
             f"There is another library '{folder.name}'; delete that first with: python -m assistant index --library "
             f"{folder.name} --delete"
         )
 
 
-def _fetched(found: Prebuilt, arriving: Path, progress: Progress) -> Path:
+def _archive(index: Prebuilt, staging: Path, progress: Progress) -> Path:
     """The archive, from the first of its addresses that gives it."""
     import httpx2  # noqa: PLC0415 - a fifth of a second
 
     troubles = []
-    for address in found.addresses:
-        remote = Remote(f"{found.library}.tar.gz", address, found.size, "")
+    for address in index.addresses:
+        remote = Remote(f"{index.library}.tar.gz", address, index.size, "")
         try:
-            need_space(arriving, 2 * found.size - size_of(arriving))  # what is unpacked takes about as much again
-            archive = download(remote, arriving, Event(), progress)
+            need_space(staging, 2 * index.size - size_of(staging))  # what is unpacked takes about as much again
+            archive = download(remote, staging, Event(), progress)
         except httpx2.HTTPStatusError as error:
             troubles.append(f"{urlsplit(address).hostname} answers {error.response.status_code}")
         except (SourceError, ConnectionError) as error:
             troubles.append(str(error).partition("\n")[0])
         else:
-            _check_is_published(archive, found)
+            _check_is_published(archive, index)
             return archive
-    raise LibraryError(f"The index '{found.name}' can't be fetched: {'; '.join(dict.fromkeys(troubles))}.")
+    raise LibraryError(f"The index '{index.name}' can't be fetched: {'; '.join(dict.fromkeys(troubles))}.")
 
 
 def _check_can_unpack() -> None:
@@ -147,53 +153,53 @@ def _check_can_unpack() -> None:
         )
 
 
-def _check_is_published(archive: Path, found: Prebuilt) -> None:
+def _check_is_published(archive: Path, index: Prebuilt) -> None:
     with archive.open("rb") as file:
         digest = file_digest(file, lambda: md5(usedforsecurity=False)).hexdigest()
-    if digest != found.md5:
+    if digest != index.md5:
         archive.unlink()
         raise LibraryError(
-            f"What came as the index '{found.name}' has another MD5 than was published; nothing of it was kept."
+            f"What came as the index '{index.name}' has another MD5 than was published; nothing of it was kept."
         )
 
 
-def _unpacked(archive: Path, into: Path, found: Prebuilt, progress: Progress) -> Path:
-    """The folder of the index. Nothing is written outside of `into`, whatever the names in the archive are."""
-    shutil.rmtree(into, ignore_errors=True)
+def _unpacked(archive: Path, destination: Path, index: Prebuilt, progress: Progress) -> Path:
+    """The folder of the index. Nothing is written outside of `destination`, whatever the names in the archive are."""
+    shutil.rmtree(destination, ignore_errors=True)
     try:
         with archive.open("rb") as file, tarfile.open(fileobj=file, mode="r:gz") as members:
             for member in members:
-                members.extract(member, into, filter="data")
-                progress(file.tell(), found.size)
+                members.extract(member, destination, filter="data")
+                progress(file.tell(), index.size)
     except (tarfile.TarError, EOFError, zlib.error) as error:
-        shutil.rmtree(into.parent)
+        shutil.rmtree(destination.parent)
         raise LibraryError(
-            f"The archive of the index '{found.name}' can't be unpacked ({error}); nothing of it was kept."
+            f"The archive of the index '{index.name}' can't be unpacked ({error}); nothing of it was kept."
         ) from error
-    folders = sorted({one.parent for one in into.rglob("segments_*")})
+    folders = sorted({segments_file.parent for segments_file in destination.rglob("segments_*")})
     if len(folders) != 1:
-        shutil.rmtree(into.parent)
-        raise LibraryError(f"The archive of '{found.name}' holds {len(folders)} indexes, where there has to be one.")
+        shutil.rmtree(destination.parent)
+        raise LibraryError(f"The archive of '{index.name}' holds {len(folders)} indexes, where there has to be one.")
     return folders[0]
 
 
-def _adopt(index: Path, found: Prebuilt, arriving: Path) -> None:
+def _adopt(index_folder: Path, index: Prebuilt, staging: Path) -> None:
     """Let the last commit of the index say what every library's says: its format, and its documents."""
     try:
-        Anserini(index)
+        Anserini(index_folder)
     except TextlessIndexError as error:
-        shutil.rmtree(arriving)
+        shutil.rmtree(staging)
         raise LibraryError(
-            f"The index '{found.name}' stores no texts of its passages, or in a form that can't be read here; take "
+            f"The index '{index.name}' stores no texts of its passages, or in a form that can't be read here; take "
             "another, such as msmarco-v1-passage. Nothing of it was kept."
         ) from error
-    with writing(index) as writer:
-        writer.commit({"documents": {found.library: {"name": found.about, "passages": found.passages}}})
-    (index / PREBUILT).write_text(found.md5, encoding="utf-8")
+    with writing(index_folder) as writer:
+        writer.commit({"documents": {index.library: {"name": index.about, "passages": index.passages}}})
+    (index_folder / PREBUILT).write_text(index.md5, encoding="utf-8")
 
 
 @contextmanager
-def _disk(folder: Path) -> Iterator[None]:
+def _disk_errors_as_library_errors(folder: Path) -> Iterator[None]:
     """What the disk refuses, as a sentence."""
     try:
         yield

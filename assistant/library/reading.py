@@ -47,12 +47,14 @@ def read_here(path: Path, document: str, source: str, progress: Progress = silen
         LibraryError: the document can't be read; the message is the reason.
     """
     try:
-        found = read(path, progress)
+        blocks = read(path, progress)
     except ScanError:
         return Content(passages_of(scans.blocks(path, progress=progress), document, source))
-    pages = scans.pictures(path, {block.page for block in found})
-    scanned = scans.blocks(path, pages, progress) if _are_read(pages) else []
-    return Content(passages_of(_in_order(found, scanned), document, source), scans.note(pages, _are_read(pages)))
+    pages = scans.pictures(path, {block.page for block in blocks})
+    scanned_blocks = scans.blocks(path, pages, progress) if _are_readable(pages) else []
+    return Content(
+        passages_of(_in_order(blocks, scanned_blocks), document, source), scans.note(pages, _are_readable(pages))
+    )
 
 
 def read_apart(path: Path, document: str, source: str, stop: Event, progress: Progress = silent) -> Content:
@@ -68,53 +70,58 @@ def read_apart(path: Path, document: str, source: str, stop: Event, progress: Pr
     Raises:
         LibraryError: the document can't be read, not within the limits, or not to its end; the message is the reason.
     """
-    asked = {"path": str(path), "document": document, "source": source, "scanned": []}
-    said = answer_apart(__name__, asked, allowed(path), stop, progress=progress)
-    if "scan" in said:
-        return Content(passages_of(scans.blocks_apart(path, stop, said["scan"], progress=progress), document, source))
-    pages = said["pictures"]
-    if _are_read(pages):
-        scanned = scans.blocks_apart(path, stop, len(pages), pages, progress)
-        said = answer_apart(__name__, {**asked, "scanned": [asdict(one) for one in scanned]}, allowed(path), stop)
+    request = {"path": str(path), "document": document, "source": source, "scanned": []}
+    reply = answer_apart(__name__, request, time_limit(path), stop, progress=progress)
+    if "scan" in reply:
+        return Content(passages_of(scans.blocks_apart(path, stop, reply["scan"], progress=progress), document, source))
+    pages = reply["pictures"]
+    if _are_readable(pages):
+        scanned_blocks = scans.blocks_apart(path, stop, len(pages), pages, progress)
+        reply = answer_apart(
+            __name__, {**request, "scanned": [asdict(block) for block in scanned_blocks]}, time_limit(path), stop
+        )
     passages = [
-        Passage(key, title, text, source=where, page=page, heading=heading)
-        for key, title, heading, text, where, page in said["passages"]
+        Passage(key, title, text, source=passage_source, page=page, heading=heading)
+        for key, title, heading, text, passage_source, page in reply["passages"]
     ]
-    return Content(passages, scans.note(pages, _are_read(pages)))
+    return Content(passages, scans.note(pages, _are_readable(pages)))
 
 
-def allowed(path: Path) -> float:
+def time_limit(path: Path) -> float:
     """How many seconds of a processor the reading of a document may take."""
     with suppress(OSError):  # reading it tells what is wrong
         return SECONDS + SECONDS_PER_MEGABYTE * path.stat().st_size / MEGABYTE
     return SECONDS
 
 
-def answer(asked: dict[str, Any], progress: Progress = silent) -> dict[str, Any]:
+def answer(request: dict[str, Any], progress: Progress = silent) -> dict[str, Any]:
     """What the process apart says of a document.
 
     Raises:
         LibraryError: the document can't be read; the message is the reason.
     """
-    path, scanned = Path(asked["path"]), [Block(**fields) for fields in asked["scanned"]]
+    path, scanned_blocks = Path(request["path"]), [Block(**fields) for fields in request["scanned"]]
     try:
-        found = read(path, progress)
+        blocks = read(path, progress)
     except ScanError:
         return {"scan": scans.count(path)}
-    passages = passages_of(_in_order(found, scanned), asked["document"], asked["source"])
+    passages = passages_of(_in_order(blocks, scanned_blocks), request["document"], request["source"])
     if len(passages) > PASSAGES_MOST:
         raise LibraryError(_TOO_MANY)
     return {
-        "passages": [(one.id, one.title, one.heading, one.text, one.source, one.page) for one in passages],
-        "pictures": [] if scanned else scans.pictures(path, {block.page for block in found}),
+        "passages": [
+            (passage.id, passage.title, passage.heading, passage.text, passage.source, passage.page)
+            for passage in passages
+        ],
+        "pictures": [] if scanned_blocks else scans.pictures(path, {block.page for block in blocks}),
     }
 
 
-def _are_read(pages: Sequence[int]) -> bool:
+def _are_readable(pages: Sequence[int]) -> bool:
     """Whether OCR can read these pages, and not too many."""
     return 0 < len(pages) <= scans.PAGES_MOST and scans.is_installed()
 
 
-def _in_order(texts: Sequence[Block], scanned: Sequence[Block]) -> Sequence[Block]:
+def _in_order(text_blocks: Sequence[Block], scanned_blocks: Sequence[Block]) -> Sequence[Block]:
     """The blocks of both, as the pages follow each other."""
-    return sorted([*texts, *scanned], key=lambda block: block.page) if scanned else texts
+    return sorted([*text_blocks, *scanned_blocks], key=lambda block: block.page) if scanned_blocks else text_blocks

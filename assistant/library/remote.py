@@ -7,19 +7,19 @@ from collections.abc import Callable, Sequence
 from hashlib import sha256
 from threading import Lock
 
-from assistant.library.making import MadeShelves
+from assistant.library.making import IndexedShelves
 from assistant.library.shelves import FOREVER, library_folder, locked, open_library
 from assistant.library.vectors import encoder_of
 from assistant.protocols import Embedder, Progress, Retriever
 from assistant.retrieve.bm25 import read_manifest
-from assistant.retrieve.opensearch import Cluster, Index, Meaning, Words
+from assistant.retrieve.opensearch import Cluster, Index, VectorRetriever, WordRetriever
 from assistant.settings import Settings
 
 
-class RemoteShelves(MadeShelves):
+class RemoteShelves(IndexedShelves):
     """Libraries by their names, searched in OpenSearch: by meaning where there is an encoder, by words otherwise."""
 
-    WAITING = "The library is being brought to OpenSearch{far}; ask again when that is done."
+    WAITING = "The library is being brought to OpenSearch{progress}; ask again when that is done."
 
     def __init__(self, settings: Settings, load_encoder: Callable[[Progress], Embedder] | None = None) -> None:
         """`load_encoder` is called once, when the first library is brought there or opened.
@@ -48,15 +48,15 @@ class RemoteShelves(MadeShelves):
                     index = self._index(name)
                     index.bring(library.passages(), len(library), mark_of(name, self._settings), progress)
 
-    def opened(self, names: Sequence[str]) -> Retriever | None:
+    def ready_retriever(self, names: Sequence[str]) -> Retriever | None:
         """The libraries, if all of them are there as they are here."""
         if self._load and not self._encoder:
             return None
         indexes = [self._index(name) for name in names]
-        wanted = {index.name: mark_of(name, self._settings) for index, name in zip(indexes, names, strict=True)}
-        if self._cluster.marks(indexes) != wanted:
+        expected_marks = {index.name: mark_of(name, self._settings) for index, name in zip(indexes, names, strict=True)}
+        if self._cluster.marks(indexes) != expected_marks:
             return None
-        return Meaning(self._cluster, indexes, self._encoder) if self._encoder else Words(self._cluster, indexes)
+        return VectorRetriever(self._cluster, indexes, self._encoder) if self._encoder else WordRetriever(self._cluster, indexes)
 
     def _index(self, name: str) -> Index:
         return self._cluster.index(name, self._encoder and encoder_of(name, self._encoder))

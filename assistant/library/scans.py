@@ -25,12 +25,12 @@ from assistant.types import Passage
 
 PACKAGE = "rapidocr"
 BY_OCR = "read by OCR"
-MISSING = (
+OCR_MISSING = (
     "it has no text, only pictures of its pages; install what reads these (pip install rapidocr==3.10.0), and add it "
     "again"
 )
-UNREAD = "only pictures, which are not read; pip install rapidocr==3.10.0, and add it again"
-NOTHING = "it has no text, and OCR finds none in the pictures of its pages"
+PAGES_UNREAD = "only pictures, which are not read; pip install rapidocr==3.10.0, and add it again"
+NO_TEXT = "it has no text, and OCR finds none in the pictures of its pages"
 PAGES_MOST = 300
 # Of a processor: until the models are there, and for a page, which took 7 where it was measured.
 SECONDS, SECONDS_PER_PAGE = 30.0, 30.0
@@ -84,8 +84,8 @@ def note(pages: Sequence[int], read: bool) -> str:
     """What is told of a document with text and such pages; "" where it has none."""
     if not pages:
         return ""
-    named = ", ".join(map(str, pages))
-    return f"{'page' if len(pages) == 1 else 'pages'} {named}: {BY_OCR if read else UNREAD}"
+    page_numbers = ", ".join(map(str, pages))
+    return f"{'page' if len(pages) == 1 else 'pages'} {page_numbers}: {BY_OCR if read else PAGES_UNREAD}"
 
 
 def count(path: Path) -> int:
@@ -107,18 +107,18 @@ def blocks_apart(
     """
     _check_is_installed()
     seconds = SECONDS + SECONDS_PER_PAGE * min(number, PAGES_MOST)
-    asked = {"path": str(path), "pages": list(pages)}
-    said = answer_apart(__name__, asked, seconds, stop, MEMORY_BYTES, progress)
-    return [Block(**fields) for fields in said["blocks"]]
+    request = {"path": str(path), "pages": list(pages)}
+    reply = answer_apart(__name__, request, seconds, stop, MEMORY_BYTES, progress)
+    return [Block(**fields) for fields in reply["blocks"]]
 
 
-def answer(asked: dict[str, Any], progress: Progress = silent) -> dict[str, Any]:
+def answer(request: dict[str, Any], progress: Progress = silent) -> dict[str, Any]:
     """What the process apart says: the fields of the blocks.
 
     Raises:
         LibraryError: as `blocks`.
     """
-    return {"blocks": [asdict(one) for one in blocks(Path(asked["path"]), asked["pages"], progress)]}
+    return {"blocks": [asdict(block) for block in blocks(Path(request["path"]), request["pages"], progress)]}
 
 
 def blocks(path: Path, pages: Sequence[int] = (), progress: Progress = silent) -> list[Block]:
@@ -136,44 +136,48 @@ def blocks(path: Path, pages: Sequence[int] = (), progress: Progress = silent) -
             if len(numbers) > PAGES_MOST:
                 raise LibraryError(f"it is a scan of {len(numbers):,} pages, and OCR reads {PAGES_MOST}; split it up")
             title = title_line(document.get_metadata_value("Title")) or title_of(path)
-            found = list[Block]()
+            found_blocks = list[Block]()
             for done, (number, lines) in enumerate(zip(numbers, _pages(document, numbers), strict=True), 1):
-                found += (Block(text, title, f"page {number}", page=number, by=BY_OCR) for text in paragraphs(lines))
+                found_blocks += (
+                    Block(text, title, f"page {number}", page=number, by=BY_OCR) for text in paragraphs(lines)
+                )
                 progress(len(document) - len(numbers) + done, len(document))
     except (PdfiumError, ValueError) as error:
         raise LibraryError("its pages can't be drawn for OCR; it may be damaged") from error
-    if not found and not pages:
-        raise LibraryError(NOTHING)
-    return found
+    if not found_blocks and not pages:
+        raise LibraryError(NO_TEXT)
+    return found_blocks
 
 
 def paragraphs(lines: Iterable[Line]) -> list[str]:
     """The text of a page as it is read: column by column, and a paragraph where more space is between two lines."""
-    found: list[list[str]] = []
-    before: Line | None = None
+    line_groups: list[list[str]] = []
+    previous: Line | None = None
     for line in _in_order(list(lines)):
         height = line.bottom - line.top
-        if before and -1.5 * height <= line.top - before.bottom <= PARAGRAPH * height:
-            found[-1].append(line.text)
+        if previous and -1.5 * height <= line.top - previous.bottom <= PARAGRAPH * height:
+            line_groups[-1].append(line.text)
         else:
-            found.append([line.text])
-        before = line
-    return [text for one in found if (text := tidy(_joined(one)))]
+            line_groups.append([line.text])
+        previous = line
+    return [text for texts in line_groups if (text := tidy(_joined(texts)))]
 
 
 def _check_is_installed() -> None:
     if not is_installed():
-        raise LibraryError(MISSING)
+        raise LibraryError(OCR_MISSING)
 
 
 def _is_picture(page: PdfPage) -> bool:
     """Whether pictures are most of a page, and it has no more words than a head or a foot of it has."""
     width, height = map(float, page.get_size())
-    found = page.get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE], max_depth=NESTED_MOST)
-    sides = [(right - left, top - bottom) for left, bottom, right, top in (one.get_bounds() for one in found)]
-    covered = sum(across * upwards for across, upwards in sides)
-    words = page.get_textpage().get_text_range().split() if covered >= COVERED * width * height else []
-    return covered >= COVERED * width * height and len(words) <= WORDS_MOST
+    images = page.get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE], max_depth=NESTED_MOST)
+    image_sizes = [
+        (right - left, top - bottom) for left, bottom, right, top in (image.get_bounds() for image in images)
+    ]
+    covered_area = sum(image_width * image_height for image_width, image_height in image_sizes)
+    words = page.get_textpage().get_text_range().split() if covered_area >= COVERED * width * height else []
+    return covered_area >= COVERED * width * height and len(words) <= WORDS_MOST
 
 
 def _pages(document: PdfDocument, numbers: Iterable[int]) -> Iterator[list[Line]]:
@@ -185,12 +189,14 @@ def _pages(document: PdfDocument, numbers: Iterable[int]) -> Iterator[list[Line]
         page = document[number - 1]
         longest = max(map(float, page.get_size()))
         scale = min(DPI / 72, SIDE / longest) if longest > 0 else 1.0
-        seen: Any = engine(page.render(scale=scale).to_numpy(), use_cls=False)
-        if seen.boxes is None:  # letters of pictures that are blown up are not told from them
-            seen = engine(page.render(scale=scale / 2).to_numpy(), use_cls=False)
+        recognition: Any = engine(page.render(scale=scale).to_numpy(), use_cls=False)
+        if recognition.boxes is None:  # letters of pictures that are blown up are not told from them
+            recognition = engine(page.render(scale=scale / 2).to_numpy(), use_cls=False)
         yield [
             Line(text, box[:, 0].min(), box[:, 1].min(), box[:, 0].max(), box[:, 1].max())
-            for text, box in zip(seen.txts or (), seen.boxes if seen.boxes is not None else (), strict=True)
+            for text, box in zip(
+                recognition.txts or (), recognition.boxes if recognition.boxes is not None else (), strict=True
+            )
         ]
 
 
@@ -200,41 +206,44 @@ def _in_order(lines: list[Line]) -> Iterator[Line]:
     What is cut into columns has long lines on both sides: the cells of a table are read row by row.
     """
     height = median(line.bottom - line.top for line in lines) if lines else 0.0
-    left = [lines]
-    while left:
-        group = left.pop()
-        cut = _columns(group, height) or _rows(group)
-        if len(cut) > 1:
-            left += cut[::-1]
+    pending_groups = [lines]
+    while pending_groups:
+        group = pending_groups.pop()
+        parts = _columns(group, height) or _rows(group)
+        if len(parts) > 1:
+            pending_groups += parts[::-1]
         else:
             yield from sorted(group, key=lambda line: line.left)
 
 
 def _columns(lines: list[Line], height: float) -> list[list[Line]]:
-    parts = _apart([(line.left, line.right, line) for line in lines], GUTTER * height)
-    long = (median(line.right - line.left for line in part) > COLUMN * height for part in parts)
-    return parts if len(parts) > 1 and all(long) and all(len(part) > 1 for part in parts) else []
+    parts = _groups_apart([(line.left, line.right, line) for line in lines], GUTTER * height)
+    are_long = (median(line.right - line.left for line in part) > COLUMN * height for part in parts)
+    return parts if len(parts) > 1 and all(are_long) and all(len(part) > 1 for part in parts) else []
 
 
 def _rows(lines: list[Line]) -> list[list[Line]]:
     """What the widest white space between rows leaves above and below; boxes of neighbours may touch each other."""
-    parts = _apart([(line.top + _quarter(line), line.bottom - _quarter(line), line) for line in lines], 0.0)
+    parts = _groups_apart([(line.top + _quarter(line), line.bottom - _quarter(line), line) for line in lines], 0.0)
     if len(parts) <= 1:
         return parts
-    gaps = [min(line.top for line in below) - max(line.bottom for line in above) for above, below in pairwise(parts)]
-    at = gaps.index(max(gaps)) + 1
-    return [list(chain.from_iterable(parts[:at])), list(chain.from_iterable(parts[at:]))]
+    gaps = [
+        min(line.top for line in lower_lines) - max(line.bottom for line in upper_lines)
+        for upper_lines, lower_lines in pairwise(parts)
+    ]
+    split_index = gaps.index(max(gaps)) + 1
+    return [list(chain.from_iterable(parts[:split_index])), list(chain.from_iterable(parts[split_index:]))]
 
 
 def _quarter(line: Line) -> float:
     return (line.bottom - line.top) / 4
 
 
-def _apart(edges: list[tuple[float, float, Line]], gap: float) -> list[list[Line]]:
+def _groups_apart(extents: list[tuple[float, float, Line]], gap: float) -> list[list[Line]]:
     """Lines whose extents along one side are apart by more than a gap, in groups."""
     groups: list[list[Line]] = []
     end = 0.0
-    for start, stop, line in sorted(edges):
+    for start, stop, line in sorted(extents):
         if groups and start - end <= gap:
             groups[-1].append(line)
             end = max(end, stop)
@@ -247,7 +256,7 @@ def _apart(edges: list[tuple[float, float, Line]], gap: float) -> list[list[Line
 def _joined(texts: list[str]) -> str:
     """Lines as one text; a word that is broken at a line's end is whole again."""
     text = ""
-    for one in texts:
-        broken = text.endswith("-") and text[-2:-1].islower() and one[:1].islower()
-        text = text[:-1] + one if broken else f"{text} {one}"
+    for line_text in texts:
+        is_broken = text.endswith("-") and text[-2:-1].islower() and line_text[:1].islower()
+        text = text[:-1] + line_text if is_broken else f"{text} {line_text}"
     return text

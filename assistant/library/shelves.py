@@ -22,7 +22,7 @@ from assistant.retrieve.opensearch import Cluster
 from assistant.settings import Settings
 from assistant.store.database import connect, is_postgres
 
-OWN = "user-"
+OWN_PREFIX = "user-"
 PREBUILT = "prebuilt.md5"  # stands in the folder of a library that was fetched whole, and says of which archive
 LOCK_SECONDS = 10.0
 FOREVER = -1.0
@@ -31,7 +31,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 def own_library(user: str) -> str:
     """The name of the library that holds this user's own documents."""
-    return OWN + sha256(user.encode("utf-8", "replace")).hexdigest()[:16]
+    return OWN_PREFIX + sha256(user.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def library_folder(name: str, settings: Settings) -> Path:
@@ -61,15 +61,15 @@ def last_change(name: str, settings: Settings) -> str:
     Raises:
         LibraryError: the name can't be a library's.
     """
-    return " ".join(sorted(one.name for one in library_folder(name, settings).glob("segments_*")))
+    return " ".join(sorted(file.name for file in library_folder(name, settings).glob("segments_*")))
 
 
 def library_names(settings: Settings, user: str | None = None) -> list[str]:
     """The libraries there are, in alphabetical order; of the users' own, only that of `user`."""
     folders = settings.libraries_dir.iterdir() if settings.libraries_dir.is_dir() else ()
-    own = own_library(user) if user is not None else ""
-    names = sorted(one.name for one in folders if _NAME.fullmatch(one.name) and is_library(one))
-    return [name for name in names if not name.startswith(OWN) or name == own]
+    own_name = own_library(user) if user is not None else ""
+    names = sorted(folder.name for folder in folders if _NAME.fullmatch(folder.name) and is_library(folder))
+    return [name for name in names if not name.startswith(OWN_PREFIX) or name == own_name]
 
 
 def check_is_built(name: str, settings: Settings) -> None:
@@ -98,7 +98,9 @@ def open_shelves(name: str, user: str, settings: Settings) -> Bm25:
     Raises:
         LibraryError: there is no such library for this user, or one can't be read.
     """
-    return _open(tuple(library_folder(one, settings) for one in shelf_names(name, user, settings)), settings)
+    return _open(
+        tuple(library_folder(shelf_name, settings) for shelf_name in shelf_names(name, user, settings)), settings
+    )
 
 
 def open_all(user: str, settings: Settings) -> Bm25:
@@ -110,7 +112,7 @@ def open_all(user: str, settings: Settings) -> Bm25:
     names = library_names(settings, user)
     if not names:
         raise LibraryError("There is nothing to search yet; add documents, or wait until the starter library is made.")
-    return _open(tuple(library_folder(one, settings) for one in names), settings)
+    return _open(tuple(library_folder(name, settings) for name in names), settings)
 
 
 def is_changing(name: str, settings: Settings) -> bool:
@@ -135,10 +137,10 @@ def shelf_names(name: str, user: str, settings: Settings) -> list[str]:
     Raises:
         LibraryError: the library of this name is another user's own.
     """
-    own = own_library(user)
-    if name.startswith(OWN) and name != own:
+    own_name = own_library(user)
+    if name.startswith(OWN_PREFIX) and name != own_name:
         raise LibraryError(f"There is no library '{name}'; choose one of: {', '.join(library_names(settings, user))}.")
-    return list(dict.fromkeys([name, own] if is_library(library_folder(own, settings)) else [name]))
+    return list(dict.fromkeys([name, own_name] if is_library(library_folder(own_name, settings)) else [name]))
 
 
 def remove_library(name: str, settings: Settings) -> None:
@@ -169,11 +171,11 @@ def _delete(folder: Path, settings: Settings) -> None:
     if settings.retrieve.opensearch.address:
         Cluster(settings.retrieve).forget(folder.name)
     with disk_errors_as(LibraryError, f"{folder} can't be deleted", "check its permissions"):
-        for vectors in settings.data_dir.glob(f"dense/*/{folder.name}"):
-            shutil.rmtree(vectors)
+        for vectors_folder in settings.data_dir.glob(f"dense/*/{folder.name}"):
+            shutil.rmtree(vectors_folder)
         remove_vectors(folder.name, settings)
         shutil.rmtree(folder)
-    _kept.cache_clear()  # or whoever makes one of this name finds what is held open of the old
+    _cached_index.cache_clear()  # or whoever makes one of this name finds what is held open of the old
 
 
 def remove_vectors(name: str, settings: Settings) -> None:
@@ -237,10 +239,10 @@ def _lock_of(folder: Path) -> Path:
 
 
 def _open(folders: tuple[Path, ...], settings: Settings) -> Bm25:
-    return _kept(folders, settings.retrieve.k1, settings.retrieve.b)
+    return _cached_index(folders, settings.retrieve.k1, settings.retrieve.b)
 
 
 @lru_cache(maxsize=64)
-def _kept(folders: tuple[Path, ...], k1: float, b: float) -> Bm25:
+def _cached_index(folders: tuple[Path, ...], k1: float, b: float) -> Bm25:
     """Opening costs a search or ten, and a searcher sees updates by itself; so it is kept."""
     return Bm25(*folders, k1=k1, b=b)

@@ -46,9 +46,9 @@ def ensure_starter(settings: Settings, progress: Progress) -> Path:
 
 def content_version() -> str:
     """A hash of everything that the starter library is made from."""
-    code = [Path(factbook.__file__), Path(rankings.__file__)]
-    made_from = [factbook.TOPICS, rankings.RANKINGS, *code, *_shelf_files(SHELF)]
-    parts = [FORMAT, KEYWORDS, factbook.content_version(), *(file.read_text(encoding="utf-8") for file in made_from)]
+    code_files = [Path(factbook.__file__), Path(rankings.__file__)]
+    source_files = [factbook.TOPICS, rankings.RANKINGS, *code_files, *_shelf_files(SHELF)]
+    parts = [FORMAT, KEYWORDS, factbook.content_version(), *(file.read_text(encoding="utf-8") for file in source_files)]
     return sha256(json.dumps(parts).encode()).hexdigest()
 
 
@@ -58,8 +58,8 @@ def shelf_entries(folder: Path = SHELF) -> Iterator[Entry]:
         sections = file.read_text(encoding="utf-8").split(_HEADING)[1:]
         for n, section in enumerate(sections, 1):
             title, _, body = section.partition("\n")
-            words, end, text = body.partition(_END)
-            keywords = words.strip().removeprefix(_KEYWORDS).strip() if end else ""
+            comment, end, text = body.partition(_END)
+            keywords = comment.strip().removeprefix(_KEYWORDS).strip() if end else ""
             paragraph = " ".join((text if end else body).split())
             yield Entry(Passage(f"shelf-{file.stem}-{n:03}", title.strip(), paragraph, source=SHELF_SOURCE), keywords)
 
@@ -80,17 +80,17 @@ def _build(folder: Path, version: str, progress: Progress) -> None:
     total = len(countries) + 1
     with writing(_emptied(folder)) as writer:
         writer.clear()
-        shelf, ranked = list(shelf_entries()), list(rankings.ranked_entries())
-        _add(writer, "shelf", shelf)
-        _add(writer, "factbook", ranked)
-        count = len(ranked)
+        everyday_entries, ranking_entries = list(shelf_entries()), list(rankings.ranked_entries())
+        _add(writer, "shelf", everyday_entries)
+        _add(writer, "factbook", ranking_entries)
+        count = len(ranking_entries)
         for done, country in enumerate(countries, 1):
             entries = list(factbook.country_entries(country))
             _add(writer, "factbook", entries)
             count += len(entries)
             progress(done, total)
         documents = {
-            "shelf": {"name": "Everyday shelf", "passages": len(shelf)},
+            "shelf": {"name": "Everyday shelf", "passages": len(everyday_entries)},
             "factbook": {"name": factbook.SOURCE, "passages": count},
         }
         writer.commit({"version": version, "documents": documents})

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Protocol
 from sqlalchemy import Engine
 
 from assistant.errors import DamagedIndexError, LibraryError
-from assistant.library.making import MadeShelves
-from assistant.library.shelves import FOREVER, OWN, locked, open_library, pgvector_module
+from assistant.library.making import IndexedShelves
+from assistant.library.shelves import FOREVER, OWN_PREFIX, locked, open_library, pgvector_module
 from assistant.protocols import Embedder, Progress, Retriever
 from assistant.retrieve.bm25 import Bm25
 from assistant.retrieve.dense import Dense, forget_index, read_manifest, update_dense
@@ -44,14 +44,14 @@ def dense_retriever(name: str, library: Bm25, settings: Settings, embedder: Embe
     """
     folder = _folder(name, settings, embedder)
     with suppress(DamagedIndexError):
-        return _brought_up(folder, library, embedder, progress)
+        return _open_updated(folder, library, embedder, progress)
     _LOG.warning("the dense index in %s is damaged; it is made again from the vectors", folder)
     with locked(folder, FOREVER):
         forget_index(folder)
-    return _brought_up(folder, library, embedder, progress)
+    return _open_updated(folder, library, embedder, progress)
 
 
-def _brought_up(folder: Path, library: Bm25, embedder: Embedder, progress: Progress) -> Dense:
+def _open_updated(folder: Path, library: Bm25, embedder: Embedder, progress: Progress) -> Dense:
     state = library.state
     if not _is_built(folder, state):
         with locked(folder, FOREVER):
@@ -65,13 +65,13 @@ def _brought_up(folder: Path, library: Bm25, embedder: Embedder, progress: Progr
 
 def encoder_of(name: str, encoder: Embedder) -> Embedder:
     """What encodes a library: people's own documents are found by their sentences, too."""
-    return BySentences(encoder) if name.startswith(OWN) else encoder
+    return BySentences(encoder) if name.startswith(OWN_PREFIX) else encoder
 
 
 class Vectors(Protocol):
     """Where the vectors of libraries are kept."""
 
-    def is_made(self, name: str, library: Bm25) -> bool:
+    def is_current(self, name: str, library: Bm25) -> bool:
         """Whether those of a library are there, as it is now."""
         ...
 
@@ -92,13 +92,13 @@ class Vectors(Protocol):
         ...
 
 
-class _Files:
+class _FileVectors:
     """In a folder for each library."""
 
     def __init__(self, settings: Settings, encoder: Embedder) -> None:
         self._settings, self._encoder = settings, encoder
 
-    def is_made(self, name: str, library: Bm25) -> bool:
+    def is_current(self, name: str, library: Bm25) -> bool:
         return _is_built(_folder(name, self._settings, encoder_of(name, self._encoder)), library.state)
 
     def make(self, name: str, library: Bm25, progress: Progress) -> None:
@@ -109,17 +109,17 @@ class _Files:
         return Dense(_folder(name, self._settings, encoder), encoder, library.get)
 
 
-class _Rows:
+class _DatabaseVectors:
     """In the database, which is PostgreSQL with pgvector."""
 
     def __init__(self, engine: Engine, encoder: Embedder) -> None:
         self._engine, self._encoder = engine, encoder
 
-    def is_made(self, name: str, library: Bm25) -> bool:
+    def is_current(self, name: str, library: Bm25) -> bool:
         return self.open(name, library).state == library.state
 
     def make(self, name: str, library: Bm25, progress: Progress) -> None:
-        if not self.is_made(name, library):
+        if not self.is_current(name, library):
             self.open(name, library).build(library.passages(), progress, library.state)
 
     def open(self, name: str, library: Bm25) -> PostgresDense:
@@ -137,13 +137,13 @@ def vectors_of(settings: Settings, encoder: Embedder) -> Vectors:
     if is_postgres(settings.database_url):
         pgvector, engine = pgvector_module(), connect(settings.database_url)
         if pgvector.prepare(engine):
-            return _Rows(engine, encoder)
+            return _DatabaseVectors(engine, encoder)
         _LOG.warning("the database has no pgvector: vectors are kept in files of the data folder")
         engine.dispose()
-    return _Files(settings, encoder)
+    return _FileVectors(settings, encoder)
 
 
-class Together:
+class MergedRetriever:
     """A `Retriever` over several whose scores compare, such as cosines of one encoder."""
 
     def __init__(self, retrievers: Sequence[Retriever]) -> None:
@@ -151,15 +151,15 @@ class Together:
 
     def search(self, query: str, k: int) -> list[Passage]:
         """At most `k` passages, best first."""
-        found = [passage for one in self._retrievers for passage in one.search(query, k)]
-        return sorted(found, key=lambda passage: -passage.score)[: max(k, 0)]
+        passages = [passage for retriever in self._retrievers for passage in retriever.search(query, k)]
+        return sorted(passages, key=lambda passage: -passage.score)[: max(k, 0)]
 
 
-class DenseShelves(MadeShelves):
+class DenseShelves(IndexedShelves):
     """Dense retrieval over libraries by their names. Encoding takes minutes: no search does it in silence."""
 
     WAITING = (
-        "The library is being encoded for search by meaning{far}; "
+        "The library is being encoded for search by meaning{progress}; "
         "ask again when that is done, or choose search by words (bm25) meanwhile."
     )
 
@@ -181,14 +181,14 @@ class DenseShelves(MadeShelves):
             for name in names:
                 self._vectors.make(name, open_library(name, self._settings), progress)
 
-    def opened(self, names: Sequence[str]) -> Retriever | None:
+    def ready_retriever(self, names: Sequence[str]) -> Retriever | None:
         """The libraries, if all can be searched as they are now."""
         vectors = self._vectors
         libraries = {name: open_library(name, self._settings) for name in names}
-        if vectors is None or not all(vectors.is_made(name, one) for name, one in libraries.items()):
+        if vectors is None or not all(vectors.is_current(name, library) for name, library in libraries.items()):
             return None
         with suppress(DamagedIndexError):  # making mends it
-            return Together([vectors.open(name, one) for name, one in libraries.items()])
+            return MergedRetriever([vectors.open(name, library) for name, library in libraries.items()])
         return None
 
 

@@ -21,7 +21,7 @@ from assistant.types import now
 
 _LOG = logging.getLogger(__name__)
 # Seconds after which it is looked again whether the folder is there.
-PATIENCE = 1.0
+POLL_SECONDS = 1.0
 HAPPENINGS_MOST = 200
 Reading = Callable[[], AbstractContextManager[Progress]]
 
@@ -60,37 +60,39 @@ class Happenings:
         with self._lock:
             return self._read()[::-1]
 
-    def add(self, found: Iterable[tuple[str, str, str]]) -> None:
-        """Keep what became of files: name, what, why. What is as it was of a file before is not told again."""
+    def add(self, outcomes: Iterable[tuple[str, str, str]]) -> None:
+        """Keep what became of files: name, what, why. One skipped again for the same reason is not listed again."""
         with self._lock:
-            kept = self._read()
-            last = {one.name: (one.what, one.why) for one in kept}
-            more = [
-                Happening(now().isoformat(), *one)
-                for one in found
-                if one[1] != "skipped" or last.get(one[0]) != one[1:]
+            saved_happenings = self._read()
+            last_outcomes = {happening.name: (happening.what, happening.why) for happening in saved_happenings}
+            new_happenings = [
+                Happening(now().isoformat(), *outcome)
+                for outcome in outcomes
+                if outcome[1] != "skipped" or last_outcomes.get(outcome[0]) != outcome[1:]
             ]
-            if more:
-                self._write([*kept, *more][-HAPPENINGS_MOST:])
+            if new_happenings:
+                self._write([*saved_happenings, *new_happenings][-HAPPENINGS_MOST:])
 
     def _read(self) -> list[Happening]:
         try:
             lines = self._file.read_text(encoding="utf-8").splitlines()
         except OSError:
             return []
-        found = []
+        happenings = []
         for line in lines:
             try:
-                found.append(Happening(**json.loads(line)))
+                happenings.append(Happening(**json.loads(line)))
             except (ValueError, TypeError):
                 _LOG.warning("a line of %s can't be read", self._file)
-        return found
+        return happenings
 
     def _write(self, happenings: Iterable[Happening]) -> None:
-        part = self._file.with_suffix(".part")
+        partial_file = self._file.with_suffix(".part")
         try:
-            part.write_text("".join(json.dumps(asdict(one)) + "\n" for one in happenings), encoding="utf-8")
-            part.replace(self._file)
+            partial_file.write_text(
+                "".join(json.dumps(asdict(happening)) + "\n" for happening in happenings), encoding="utf-8"
+            )
+            partial_file.replace(self._file)
         except OSError as error:
             _LOG.warning("what became of watched files can't be kept: %s", error)
 
@@ -119,8 +121,8 @@ class Watch:
             LibraryError: what Sequitur writes itself is in the folder, or the folder in that.
         """
         self.folder = folder.expanduser().absolute()
-        own = settings.data_dir.absolute()
-        if own.is_relative_to(self.folder) or self.folder.is_relative_to(own):
+        data_dir = settings.data_dir.absolute()
+        if data_dir.is_relative_to(self.folder) or self.folder.is_relative_to(data_dir):
             raise LibraryError(f"{folder} holds what Sequitur writes itself; choose a folder of documents alone.")
         self._library, self._settings, self._reading, self._changed = library, settings, reading, changed
         self._happenings, self._stop = Happenings(settings), Event()
@@ -138,15 +140,15 @@ class Watch:
                 if self.folder.is_dir():
                     self._follow()
                 else:
-                    self._tell_gone()
+                    self._record_missing_folder()
             except Exception:  # noqa: BLE001 - the thread is to outlive whatever a file or a disk does
                 _LOG.exception("following %s failed", self.folder)
-            self._stop.wait(PATIENCE)
+            self._stop.wait(POLL_SECONDS)
 
     def _follow(self) -> None:
         """Follow the folder until it is gone."""
-        again = True  # the first time once changes are heard of, so that none is missed meanwhile
-        milliseconds = int(1000 * PATIENCE)
+        needs_update = True  # the first time once changes are heard of, so that none is missed meanwhile
+        milliseconds = int(1000 * POLL_SECONDS)
         # told of every change, and every so often of none
         for changes in watch(
             self.folder,
@@ -158,10 +160,10 @@ class Watch:
         ):
             if not self.folder.is_dir():
                 return
-            if changes or again:
-                again = not self._bring()
+            if changes or needs_update:
+                needs_update = not self._update_library()
 
-    def _bring(self) -> bool:
+    def _update_library(self) -> bool:
         """Bring the library up to date; whether that was possible."""
         try:
             with self._reading() as progress:
@@ -169,17 +171,17 @@ class Watch:
         except SequiturError as error:
             self._happenings.add([(str(self.folder), "skipped", str(error))])
             return False
-        told = [one for one in outcomes if one.status != "unchanged"]
+        changed_outcomes = [outcome for outcome in outcomes if outcome.status != "unchanged"]
         if not self._stop.is_set():
-            self._happenings.add(map(_told, told))
-        if any(one.status != "skipped" for one in told):
+            self._happenings.add(map(_fields_of, changed_outcomes))
+        if any(outcome.status != "skipped" for outcome in changed_outcomes):
             self._changed()
         return True
 
-    def _tell_gone(self) -> None:
+    def _record_missing_folder(self) -> None:
         why = "the folder is not there; its documents stay, and it is followed again once it is back"
         self._happenings.add([(str(self.folder), "skipped", why)])
 
 
-def _told(outcome: Outcome) -> tuple[str, str, str]:
+def _fields_of(outcome: Outcome) -> tuple[str, str, str]:
     return outcome.name, outcome.status, outcome.reason

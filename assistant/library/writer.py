@@ -11,7 +11,7 @@ from typing import Any
 
 from assistant.errors import LibraryError
 from assistant.retrieve import jvm
-from assistant.retrieve.bm25 import FORMAT, FORMAT_KEY, KEYWORDS, MANIFEST_KEY, raw
+from assistant.retrieve.bm25 import FORMAT, FORMAT_KEY, KEYWORDS, MANIFEST_KEY, passage_json
 from assistant.types import Passage
 
 _LOG = logging.getLogger(__name__)
@@ -88,11 +88,11 @@ class Writer:
         self._directory = java("org.apache.lucene.store.FSDirectory").open(path)
         self._writer = java("org.apache.lucene.index.IndexWriter")(self._directory, config)
         # Of keywords it counts which there are, not how often, nor among how many.
-        self._found_by = java("org.apache.lucene.document.FieldType")(
+        self._keyword_type = java("org.apache.lucene.document.FieldType")(
             java("org.apache.lucene.document.TextField").TYPE_NOT_STORED
         )
-        self._found_by.setOmitNorms(True)
-        self._found_by.setIndexOptions(java("org.apache.lucene.index.IndexOptions").DOCS)
+        self._keyword_type.setOmitNorms(True)
+        self._keyword_type.setIndexOptions(java("org.apache.lucene.index.IndexOptions").DOCS)
         arguments = java("io.anserini.index.IndexCollection$Args")()
         arguments.storeRaw = True
         self._generator = java("io.anserini.index.generator.DefaultLuceneDocumentGenerator")(arguments)
@@ -102,12 +102,12 @@ class Writer:
         store = jvm.java("org.apache.lucene.document.Field$Store")
         field = jvm.java("org.apache.lucene.document.StringField")(DOCUMENT_FIELD, document, store.NO)
         for passage in passages:
-            lucene = self._generator.createDocument(parse(raw(passage)))
-            lucene.add(field)
+            lucene_document = self._generator.createDocument(parse(passage_json(passage)))
+            lucene_document.add(field)
             if words := keywords.get(passage.id):
                 text = jvm.cast("java.io.Reader", jvm.java("java.io.StringReader")(words))
-                lucene.add(jvm.java("org.apache.lucene.document.Field")(KEYWORDS, text, self._found_by))
-            self._writer.addDocument(lucene)
+                lucene_document.add(jvm.java("org.apache.lucene.document.Field")(KEYWORDS, text, self._keyword_type))
+            self._writer.addDocument(lucene_document)
 
     def _remove(self, document: str) -> None:
         # Deleting takes a variable number of terms in Java, which the bridge calls reliably in its update form only.
@@ -118,14 +118,14 @@ class Writer:
         self._writer.deleteAll()
 
     def _holds_any(self, ids: Sequence[str]) -> bool:
-        values = jvm.java("java.util.ArrayList")()
+        terms = jvm.java("java.util.ArrayList")()
         for passage_id in ids:
-            values.add(jvm.java("org.apache.lucene.util.BytesRef")(passage_id.encode()))
+            terms.add(jvm.java("org.apache.lucene.util.BytesRef")(passage_id.encode()))
         reader = jvm.java("org.apache.lucene.index.DirectoryReader").open(self._writer)
         try:
-            query = jvm.java("org.apache.lucene.search.TermInSetQuery")("id", values)
-            general = jvm.cast("org.apache.lucene.index.IndexReader", reader)
-            return int(jvm.java("org.apache.lucene.search.IndexSearcher")(general).count(query)) > 0
+            query = jvm.java("org.apache.lucene.search.TermInSetQuery")("id", terms)
+            index_reader = jvm.cast("org.apache.lucene.index.IndexReader", reader)
+            return int(jvm.java("org.apache.lucene.search.IndexSearcher")(index_reader).count(query)) > 0
         finally:
             reader.close()
 
@@ -139,14 +139,14 @@ class Writer:
     def _close(self) -> None:
         self._writer.rollback()
         self._directory.close()
-        del self._writer, self._directory, self._generator, self._analyzer, self._found_by
+        del self._writer, self._directory, self._generator, self._analyzer, self._keyword_type
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
         """Turn what Java raises while writing into a sentence for a person."""
         try:
             yield
-        except jvm.failure() as error:
+        except jvm.java_exception() as error:
             if not error.classname:
                 raise
             _LOG.warning("writing %s failed: %s", self._folder, error)

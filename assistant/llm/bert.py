@@ -58,10 +58,10 @@ class Bert:
     """
 
     def __init__(self, folder: Path, tensors: Tensors, length: int, head: Head) -> None:
-        with unfit():
-            self._texts = Texts(folder, length, Network)
+        with errors_as_unfit():
+            self._texts = TextInputs(folder, length, Network)
             self.length, self.width = self._texts.length, int(self._texts.config["hidden_size"])
-            self._network = Running(Network(tensors, self._texts.config).compiled(head), tensors)
+            self._network = CompiledNetwork(Network(tensors, self._texts.config).compiled(head), tensors)
 
     def __call__(self, texts: Sequence[str] | Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         """A row for each text or pair, shape (len(texts), width of the head); all are read at once."""
@@ -73,34 +73,34 @@ class Bert:
 
 
 @contextmanager
-def unfit() -> Iterator[None]:
-    """What a network can't be made of is told as an `UnfitError`."""
+def errors_as_unfit() -> Iterator[None]:
+    """Raise any error inside the block as an `UnfitError`."""
     try:
         yield
     except Exception as error:  # tokenizers raises nothing narrower
         raise UnfitError(str(error)) from error
 
 
-class Running:
+class CompiledNetwork:
     """A network, ready to run, and the weights it was made of. Of all, the one with the fewest tokens reads next."""
 
     def __init__(self, compiled: Any, tensors: Tensors) -> None:
         self._compiled = compiled
-        self._let_go = tensors.let_go if isinstance(tensors, MappedTensors) else lambda: None
+        self._drop_pages = tensors.drop_pages if isinstance(tensors, MappedTensors) else lambda: None
 
     def __call__(self, inputs: Sequence[NDArray[Any]]) -> NDArray[np.float32]:
         """A row for each text; the first of the inputs are the tokens' numbers."""
-        with _TURNS.held(inputs[0].size, self):
+        with _TURNS.hold(inputs[0].size, self):
             # a copy: the engine uses its memory again
             rows = np.array(self._compiled(inputs, share_inputs=True)[0], dtype=np.float32)
             if inputs[0].size > _LARGE:
                 self._compiled.release_memory()
-            self._let_go()
+            self._drop_pages()
         return rows
 
 
-class Texts:
-    """What makes inputs of texts for a network of this kind, from the `config.json` and `tokenizer.json` of a folder.
+class TextInputs:
+    """Makes the inputs of texts for a network of this kind, from the `config.json` and `tokenizer.json` of a folder.
 
     Raises:
         ValueError: the folder's is another kind of network, there is a GPU, or no OpenVINO.
@@ -115,8 +115,12 @@ class Texts:
 
     def __call__(self, texts: Sequence[str] | Sequence[tuple[str, str]]) -> list[NDArray[np.int32]]:
         """Numbers of tokens, the text of the pair that they stand in, and the mask, each (texts, tokens)."""
-        read = self._tokenizer.encode_batch(list(texts))
-        columns = ([one.ids for one in read], [one.type_ids for one in read], [one.attention_mask for one in read])
+        encodings = self._tokenizer.encode_batch(list(texts))
+        columns = (
+            [encoding.ids for encoding in encodings],
+            [encoding.type_ids for encoding in encodings],
+            [encoding.attention_mask for encoding in encodings],
+        )
         return [np.array(column, dtype=np.int32) for column in columns]
 
     def count(self, text: str) -> int:
@@ -128,10 +132,10 @@ class Texts:
         """A tokenizer that doesn't cut; most networks are never asked to count, and it takes 6 MB."""
         from tokenizers import Tokenizer  # noqa: PLC0415
 
-        whole = Tokenizer.from_file(str(self._file))
-        whole.no_truncation()
-        whole.no_padding()
-        return whole
+        tokenizer = Tokenizer.from_file(str(self._file))
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        return tokenizer
 
 
 class Network:
@@ -156,24 +160,24 @@ class Network:
 
         self.ops: Any = ops
         self._tensors, self._config = tensors, config
-        under = f"{self.title.lower()}."
-        self._under = under if any(name.startswith(under) for name in tensors) else ""
-        self.given: dict[str, Any] = {}  # further inputs by their names
+        prefix = f"{self.title.lower()}."
+        self._prefix = prefix if any(name.startswith(prefix) for name in tensors) else ""
+        self.extra_inputs: dict[str, Any] = {}  # further inputs by their names
 
     def compiled(self, head: Head) -> Any:
         """The network under this head, ready to run: (ids, kinds, mask), each (texts, tokens) in int32 -> rows.
 
-        Behind these three come the inputs that are `given` by then, in their order.
+        Behind these three come the inputs that are in `extra_inputs` by then, in their order.
         """
         from openvino import Core, Model  # noqa: PLC0415
 
         ids, kinds, mask = (self.ops.parameter([-1, -1], np.int32) for _ in range(3))
         states = self._embedded(ids, kinds)
-        hidden = self._hidden(ids, mask)
+        attention_bias = self._attention_bias(ids, mask)
         for n in range(self._config["num_hidden_layers"]):
-            states = self._layer(states, hidden, f"{self._under}encoder.layer.{n}.")
+            states = self._layer(states, attention_bias, f"{self._prefix}encoder.layer.{n}.")
         rows = head(self, states, mask)
-        model = Model([rows], [ids, kinds, mask, *self.given.values()])
+        model = Model([rows], [ids, kinds, mask, *self.extra_inputs.values()])
         return Core().compile_model(model, "CPU", _OPTIONS)
 
     def linear(self, states: Any, name: str) -> Any:
@@ -184,34 +188,36 @@ class Network:
         )
 
     def _embedded(self, ids: Any, kinds: Any) -> Any:
-        """Words, the text of the pair that they stand in, and their places."""
-        words, kind, place = (
-            self.rows(f"{self._under}embeddings.{of}_embeddings.weight", which)
-            for of, which in (("word", ids), ("token_type", kinds), ("position", self.places(ids)))
+        """The normalised sum of the embeddings of words, of the text of the pair they stand in, and of positions."""
+        words, kind, position = (
+            self.rows(f"{self._prefix}embeddings.{table}_embeddings.weight", indices)
+            for table, indices in (("word", ids), ("token_type", kinds), ("position", self.position_ids(ids)))
         )
-        return self.normalised(self.ops.add(self.ops.add(words, kind), place), f"{self._under}embeddings.LayerNorm")
+        return self.normalised(self.ops.add(self.ops.add(words, kind), position), f"{self._prefix}embeddings.LayerNorm")
 
-    def places(self, ids: Any) -> Any:
+    def position_ids(self, ids: Any) -> Any:
         """The number of each token of a text: shape (tokens,)."""
         ops, first = self.ops, np.int32(self.first_place)
         return ops.range(first, ops.add(ops.gather(ops.shape_of(ids, "i32"), 1, 0), first), 1, "i32")
 
-    def _hidden(self, ids: Any, mask: Any) -> Any:  # noqa: ARG002 - other networks need them
-        """What is added to each token's attention to each other, broadcast to (texts, heads, tokens, tokens)."""
+    def _attention_bias(self, ids: Any, mask: Any) -> Any:  # noqa: ARG002 - other networks need them
+        """The bias added to each token's attention to each other, broadcast to (texts, heads, tokens, tokens)."""
         ops = self.ops
-        seen = ops.subtract(ops.convert(mask, "f32"), np.float32(1))
-        return ops.unsqueeze(ops.multiply(seen, np.float32(-_MASKED)), [1, 2])
+        masked = ops.subtract(ops.convert(mask, "f32"), np.float32(1))
+        return ops.unsqueeze(ops.multiply(masked, np.float32(-_MASKED)), [1, 2])
 
-    def _layer(self, states: Any, hidden: Any, name: str) -> Any:
+    def _layer(self, states: Any, attention_bias: Any, name: str) -> Any:
         ops = self.ops
         query, key, value = (
             self._heads(self.linear(states, f"{name}{part}")) for part in (self.query, self.key, self.value)
         )
-        seen = ops.transpose(ops.scaled_dot_product_attention(query, key, value, hidden), [0, 2, 1, 3])
-        joined = self.linear(ops.reshape(seen, [0, 0, -1], special_zero=True), f"{name}{self.joined}")
+        attention = ops.transpose(ops.scaled_dot_product_attention(query, key, value, attention_bias), [0, 2, 1, 3])
+        joined = self.linear(ops.reshape(attention, [0, 0, -1], special_zero=True), f"{name}{self.joined}")
         states = self.normalised(ops.add(joined, states), f"{name}{self.attended}")
-        wide = ops.gelu(self.linear(states, f"{name}intermediate.dense"), "erf")
-        return self.normalised(ops.add(self.linear(wide, f"{name}output.dense"), states), f"{name}output.LayerNorm")
+        intermediate = ops.gelu(self.linear(states, f"{name}intermediate.dense"), "erf")
+        return self.normalised(
+            ops.add(self.linear(intermediate, f"{name}output.dense"), states), f"{name}output.LayerNorm"
+        )
 
     def _heads(self, states: Any) -> Any:
         heads, width = self._config["num_attention_heads"], self._config["hidden_size"]
@@ -221,8 +227,8 @@ class Network:
     def normalised(self, states: Any, name: str) -> Any:
         """The states through the layer normalisation of this name."""
         ops = self.ops
-        even = ops.mvn(states, ops.constant([-1]), True, self._config["layer_norm_eps"], "inside_sqrt")
-        return ops.add(ops.multiply(even, self._tensors[f"{name}.weight"]), self._tensors[f"{name}.bias"])
+        standardised = ops.mvn(states, ops.constant([-1]), True, self._config["layer_norm_eps"], "inside_sqrt")
+        return ops.add(ops.multiply(standardised, self._tensors[f"{name}.weight"]), self._tensors[f"{name}.bias"])
 
     def _matrix(self, name: str) -> Any:
         weight = self._tensors[name]
@@ -230,12 +236,14 @@ class Network:
             return self._constant(weight.astype(np.float32, copy=False))
         return self.ops.multiply(self.ops.convert(self._constant(weight), "f32"), self._tensors[name + SCALE])
 
-    def rows(self, name: str, which: Any) -> Any:
+    def rows(self, name: str, indices: Any) -> Any:
         """Rows of a table, which stays in int8 where it is."""
         ops, table = self.ops, self._tensors[name]
         if table.dtype != np.int8:
-            return ops.gather(self._constant(table.astype(np.float32, copy=False)), which, 0)
-        rows, scale = (ops.gather(self._constant(self._tensors[one]), which, 0) for one in (name, name + SCALE))
+            return ops.gather(self._constant(table.astype(np.float32, copy=False)), indices, 0)
+        rows, scale = (
+            ops.gather(self._constant(self._tensors[tensor_name]), indices, 0) for tensor_name in (name, name + SCALE)
+        )
         return ops.multiply(ops.convert(rows, "f32"), scale)
 
     def _constant(self, values: NDArray[Any]) -> Any:
@@ -244,9 +252,9 @@ class Network:
 
 
 def logit(network: Network, states: Any, mask: Any) -> Any:  # noqa: ARG001 - a `Head`
-    """What a classifier of one value says, after BERT's pooler: shape (texts, 1)."""
-    first = network.ops.gather(states, 0, 1)
-    return network.linear(network.ops.tanh(network.linear(first, "bert.pooler.dense")), "classifier")
+    """The logit of a classifier with one output, on BERT's pooler: shape (texts, 1)."""
+    first_state = network.ops.gather(states, 0, 1)
+    return network.linear(network.ops.tanh(network.linear(first_state, "bert.pooler.dense")), "classifier")
 
 
 def mean(network: Network, states: Any, mask: Any) -> Any:

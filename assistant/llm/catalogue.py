@@ -103,7 +103,7 @@ class Catalogue:
         models = tomllib.loads(file.read_text(encoding="utf-8"))["models"]
         return Catalogue([Entry(name=name, **values) for name, values in models.items()])
 
-    def known(self, name: str) -> Entry | None:
+    def listed_entry(self, name: str) -> Entry | None:
         """The model of that name or alias; None for hub ids, paths, and whatever else is not listed."""
         return self._by_name.get(name)
 
@@ -162,15 +162,17 @@ class Catalogue:
         """
         entry = self.entry(name)
         folder = entry.folder(settings)
-        pinned = entry.files or _noted_files(entry, settings)
-        if not folder.exists() or not pinned:
+        pinned_files = entry.files or _noted_files(entry, settings)
+        if not folder.exists() or not pinned_files:
             raise ModelError(f"{entry.name} is not here yet; get it with `models fetch {name}`.")
-        wrong = _differing(folder, pinned, progress)
-        if wrong:
+        differing_paths = _differing(folder, pinned_files, progress)
+        if differing_paths:
             # what an unpinned model is held to is noted nowhere else, so that the note stays
-            _note(entry, settings, pinned, whole=False)
-            raise ModelError(f"{entry.name} is damaged ({', '.join(wrong)}); get it again with `models fetch {name}`.")
-        _note(entry, settings, pinned)
+            _note(entry, settings, pinned_files, complete=False)
+            raise ModelError(
+                f"{entry.name} is damaged ({', '.join(differing_paths)}); get it again with `models fetch {name}`."
+            )
+        _note(entry, settings, pinned_files)
         return entry.path(settings)
 
     def is_here(self, name: str, settings: Settings) -> bool:
@@ -179,26 +181,26 @@ class Catalogue:
 
 
 def _fetch(entry: Entry, settings: Settings, downloads: Path, stop: Event) -> None:
-    tried = []
+    failures = []
     # of a folder the hub's library fetches all that matters, and it is compared with the note afterwards
     files = entry.files or (_noted_files(entry, settings) if entry.kind == "gguf" else ())
     for source in entry.sources(settings):
-        whole = downloads / "whole"
-        shutil.rmtree(whole, ignore_errors=True)
-        whole.mkdir(parents=True)
+        complete_folder = downloads / "whole"
+        shutil.rmtree(complete_folder, ignore_errors=True)
+        complete_folder.mkdir(parents=True)
         try:
-            source.fetch(files, downloads, whole, stop)
-            _install(entry, settings, whole)
+            source.fetch(files, downloads, complete_folder, stop)
+            _install(entry, settings, complete_folder)
         except SourceError as error:
-            tried.append(f"{source}: {error}")
+            failures.append(f"{source}: {error}")
         else:
             shutil.rmtree(downloads, ignore_errors=True)
             return
-    raise ModelError(_regret(entry, settings, tried))
+    raise ModelError(_failure_message(entry, settings, failures))
 
 
-def _regret(entry: Entry, settings: Settings, tried: list[str]) -> str:
-    sources = "; nor from ".join(tried) or "anywhere, since the hub is switched off"
+def _failure_message(entry: Entry, settings: Settings, failures: list[str]) -> str:
+    sources = "; nor from ".join(failures) or "anywhere, since the hub is switched off"
     if entry.kind == "gguf" and entry.files:
         advice = f"copy {entry.file} (SHA-256 {entry.files[0].sha256}) to {entry.folder(settings)}"
     else:
@@ -206,41 +208,41 @@ def _regret(entry: Entry, settings: Settings, tried: list[str]) -> str:
     return f"The model {entry.name} could not be had from {sources}; without a network, {advice}."
 
 
-def _install(entry: Entry, settings: Settings, whole: Path) -> None:
+def _install(entry: Entry, settings: Settings, complete_folder: Path) -> None:
     """Move checked files to their place in one step."""
-    pinned = entry.files or _noted_files(entry, settings) or _pin(whole)
-    wrong = _differing(whole, pinned, silent)
-    if wrong:
+    pinned_files = entry.files or _noted_files(entry, settings) or _pin(complete_folder)
+    differing_paths = _differing(complete_folder, pinned_files, silent)
+    if differing_paths:
         # What was downloaded for it can't be trusted either, and would only give the same again.
-        shutil.rmtree(whole.parent, ignore_errors=True)
-        raise SourceError(f"what came is not the model that was pinned ({', '.join(wrong)})")
-    for file in pinned:
-        _sync(whole / file.path)
+        shutil.rmtree(complete_folder.parent, ignore_errors=True)
+        raise SourceError(f"what came is not the model that was pinned ({', '.join(differing_paths)})")
+    for file in pinned_files:
+        _sync(complete_folder / file.path)
     folder = entry.folder(settings)
     shutil.rmtree(folder, ignore_errors=True)
-    whole.replace(folder)
-    _note(entry, settings, pinned)
+    complete_folder.replace(folder)
+    _note(entry, settings, pinned_files)
 
 
 def _is_whole(entry: Entry, settings: Settings) -> bool:
     """Whether files that somebody put there by hand are the model; if so, that is noted."""
     folder = entry.folder(settings)
-    pinned = entry.files or _noted_files(entry, settings)
-    if not folder.exists() or not pinned or _differing(folder, pinned, silent):
+    pinned_files = entry.files or _noted_files(entry, settings)
+    if not folder.exists() or not pinned_files or _differing(folder, pinned_files, silent):
         return False
-    _note(entry, settings, pinned)
+    _note(entry, settings, pinned_files)
     return True
 
 
-def _differing(folder: Path, pinned: Sequence[PinnedFile], progress: Progress) -> list[str]:
-    total, done, wrong = sum(file.size for file in pinned), 0, []
-    for file in pinned:
+def _differing(folder: Path, pinned_files: Sequence[PinnedFile], progress: Progress) -> list[str]:
+    total, done, differing_paths = sum(file.size for file in pinned_files), 0, []
+    for file in pinned_files:
         path = folder / file.path
         if not path.is_file() or path.stat().st_size != file.size or _sha256(path) != file.sha256:
-            wrong.append(file.path)
+            differing_paths.append(file.path)
         done += file.size
         progress(done, total)
-    return wrong
+    return differing_paths
 
 
 def _pin(folder: Path) -> tuple[PinnedFile, ...]:
@@ -269,11 +271,11 @@ def _note_file(entry: Entry, settings: Settings) -> Path:
     return folder.with_name(f"{folder.name}.checked.json")
 
 
-def _note(entry: Entry, settings: Settings, pinned: Sequence[PinnedFile], *, whole: bool = True) -> None:
-    """Note what the files are held to and, where they are `whole`, the times by which a change is seen."""
+def _note(entry: Entry, settings: Settings, pinned_files: Sequence[PinnedFile], *, complete: bool = True) -> None:
+    """Note what the files are held to and, where they are `complete`, the times by which a change is seen."""
     folder = entry.folder(settings)
-    times = [_changed((folder / file.path).stat()) if whole else None for file in pinned]
-    lines = [{**file.model_dump(), "changed": time} for file, time in zip(pinned, times, strict=True)]
+    times = [_change_time((folder / file.path).stat()) if complete else None for file in pinned_files]
+    lines = [{**file.model_dump(), "changed": time} for file, time in zip(pinned_files, times, strict=True)]
     note = _note_file(entry, settings)
     partial = note.with_suffix(f".{os.getpid()}.partial")
     partial.write_text(json.dumps(lines), encoding="utf-8")
@@ -293,21 +295,21 @@ def _noted_files(entry: Entry, settings: Settings) -> tuple[PinnedFile, ...]:
 
 
 def _is_noted(entry: Entry, settings: Settings) -> bool:
-    noted = dict(_read_note(entry, settings))
+    noted_times = dict(_read_note(entry, settings))
     folder = entry.folder(settings)
-    expected = entry.files or tuple(noted)
-    return bool(expected) and all(_unchanged(folder / file.path, file, noted.get(file)) for file in expected)
+    expected = entry.files or tuple(noted_times)
+    return bool(expected) and all(_unchanged(folder / file.path, file, noted_times.get(file)) for file in expected)
 
 
-def _unchanged(path: Path, file: PinnedFile, changed: int | None) -> bool:
+def _unchanged(path: Path, file: PinnedFile, noted_time: int | None) -> bool:
     try:
         stat = path.stat()
     except OSError:
         return False
-    return stat.st_size == file.size and _changed(stat) == changed
+    return stat.st_size == file.size and _change_time(stat) == noted_time
 
 
-def _changed(stat: os.stat_result) -> int:
+def _change_time(stat: os.stat_result) -> int:
     """When a file was changed, in ns. A program may set the time of its content, but not that of its entry."""
     return max(stat.st_mtime_ns, stat.st_ctime_ns)
 
@@ -322,17 +324,17 @@ def _downloads(entry: Entry, settings: Settings) -> Path:
 @contextmanager
 def _watched(downloads: Path, total: int, progress: Progress) -> Iterator[None]:
     """Tell `progress` what has arrived in the folder, four times a second, whoever is filling it."""
-    over = Event()
+    finished = Event()
 
     def watch() -> None:
-        while not over.wait(0.25):
-            arrived = size_of(downloads / "hub") + size_of(downloads / "wheels")
-            progress(min(arrived, total) if total else arrived, total)
+        while not finished.wait(0.25):
+            arrived_bytes = size_of(downloads / "hub") + size_of(downloads / "wheels")
+            progress(min(arrived_bytes, total) if total else arrived_bytes, total)
 
     watcher = Thread(target=watch, daemon=True, name="download watcher")
     watcher.start()
     try:
         yield
     finally:
-        over.set()
+        finished.set()
         watcher.join()

@@ -57,7 +57,7 @@ class ContinuousBatcher:
         )
         threading.Thread(target=_end_with_the_process, args=(weakref.ref(self),), daemon=False).start()
 
-    def tokens(self, prompt: list[int], most: int, stop: threading.Event) -> Iterator[tuple[int, float]]:
+    def tokens(self, prompt: list[int], max_tokens: int, stop: threading.Event) -> Iterator[tuple[int, float]]:
         """The reply's tokens with their log-probabilities, until it ends or `stop` is set; may be left at any time.
 
         Raises:
@@ -66,15 +66,15 @@ class ContinuousBatcher:
         self._start()
         name, box = str(next(self._names)), SimpleQueue[Any]()
         self._boxes[name] = box
-        self._manager.add_request(prompt, name, most, streaming=True, eos_token_id=self._ends)
+        self._manager.add_request(prompt, name, max_tokens, streaming=True, eos_token_id=self._ends)
         try:
-            seen, over = 0, False
-            while not over and not stop.is_set():
+            yielded_count, finished = 0, False
+            while not finished and not stop.is_set():
                 output = self._next(box)
                 if output is None:
                     continue
-                yield from list(zip(output.generated_tokens, output.logprobs, strict=False))[seen:]
-                seen, over = max(seen, len(output.generated_tokens)), output.is_finished()
+                yield from list(zip(output.generated_tokens, output.logprobs, strict=False))[yielded_count:]
+                yielded_count, finished = max(yielded_count, len(output.generated_tokens)), output.is_finished()
         finally:
             self._manager.cancel_request(name)
             del self._boxes[name]
@@ -115,9 +115,9 @@ class ContinuousBatcher:
                 box.put(output)
 
 
-def _end_with_the_process(replies: weakref.ref[ContinuousBatcher]) -> None:
+def _end_with_the_process(batcher_ref: weakref.ref[ContinuousBatcher]) -> None:
     # the loop's thread would keep a process alive whose main thread has ended without closing the model
     threading.main_thread().join()
-    left = replies()
-    if left is not None:
-        left.close()
+    batcher = batcher_ref()
+    if batcher is not None:
+        batcher.close()

@@ -16,11 +16,13 @@ def dequantised(path: Path, settings: Settings) -> Path:
     Raises:
         ModelError: the file is no GGUF model, of an architecture that transformers can't read, or the disk is full.
     """
-    kind = gguf.header(path).get("general.architecture")
+    architecture = gguf.header(path).get("general.architecture")
     try:
         return converted_once(path, "bf16", settings, lambda folder: convert(path, folder))
     except (ValueError, KeyError, RuntimeError, OSError) as error:
-        raise ModelError(f"{path} (architecture {kind}) can't be converted for transformers: {error}.") from error
+        raise ModelError(
+            f"{path} (architecture {architecture}) can't be converted for transformers: {error}."
+        ) from error
 
 
 def convert(path: Path, folder: Path) -> None:

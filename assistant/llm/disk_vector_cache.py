@@ -28,7 +28,7 @@ class DiskVectorCache:
 
     def __init__(self, folder: Path, model: Path) -> None:
         self._folder = folder
-        self._model = [(one.name, one.stat().st_size, one.stat().st_mtime_ns) for one in sorted(model.iterdir())]
+        self._model = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in sorted(model.iterdir())]
         self._used: set[Path] = set()
 
     def of(self, texts: Sequence[str], encode: Callable[[Sequence[str]], Vectors]) -> Vectors:
@@ -58,7 +58,7 @@ class DiskVectorCache:
 
     def _write(self, file: Path, vectors: Vectors) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
-        new = file.with_suffix(f".{os.getpid()}.new")
-        with new.open("wb") as out:
-            np.save(out, vectors, allow_pickle=False)
-        new.replace(file)
+        partial = file.with_suffix(f".{os.getpid()}.new")
+        with partial.open("wb") as stream:
+            np.save(stream, vectors, allow_pickle=False)
+        partial.replace(file)

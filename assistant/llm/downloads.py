@@ -50,11 +50,11 @@ def look(repo: str, name: str, revision: str | None, seconds: float) -> Remote:
     from huggingface_hub import constants, get_hf_file_metadata, hf_hub_url  # noqa: PLC0415 - half a second
 
     url = hf_hub_url(repo, name, revision=revision, endpoint=constants.ENDPOINT)
-    told = get_hf_file_metadata(url, timeout=seconds)
-    if not told.size:
+    metadata = get_hf_file_metadata(url, timeout=seconds)
+    if not metadata.size:
         raise SourceError(f"it doesn't say how large {name} is")
-    stated = told.etag if told.etag and len(told.etag) == _SHA256_DIGITS else ""
-    return Remote(name, url, told.size, stated)
+    sha256 = metadata.etag if metadata.etag and len(metadata.etag) == _SHA256_DIGITS else ""
+    return Remote(name, url, metadata.size, sha256)
 
 
 def download(remote: Remote, folder: Path, stop: Event, progress: Progress = silent) -> Path:
@@ -91,14 +91,14 @@ def need_space(folder: Path, size: int) -> None:
 
 def _fill(partial: Path, remote: Remote, stop: Event, progress: Progress) -> None:
     """Fetch the missing part of the file, with a new connection whenever one breaks off."""
-    in_vain = 0
-    while (had := _size(partial)) != remote.size:
-        if had > remote.size:
+    vain_tries = 0
+    while (size_before := _size(partial)) != remote.size:
+        if size_before > remote.size:
             partial.unlink()
             raise SourceError(f"{remote.name} came longer than is stated")
         trouble = _append(partial, remote, stop, progress)
-        in_vain = 0 if _size(partial) > had else in_vain + 1
-        if in_vain == _TRIES:
+        vain_tries = 0 if _size(partial) > size_before else vain_tries + 1
+        if vain_tries == _TRIES:
             raise SourceError(
                 f"{remote.name} was cut short at {_size(partial):,} of {remote.size:,} bytes ({trouble});"
                 " the next try goes on from there"
@@ -112,9 +112,9 @@ def _append(partial: Path, remote: Remote, stop: Event, progress: Progress) -> s
     import httpx2  # noqa: PLC0415
     from huggingface_hub import get_session  # noqa: PLC0415
 
-    had = _size(partial)
+    offset = _size(partial)
     try:
-        with get_session().stream("GET", remote.url, headers=_headers(remote.url, had), timeout=_SILENCE) as reply:
+        with get_session().stream("GET", remote.url, headers=_headers(remote.url, offset), timeout=_SILENCE) as reply:
             if reply.is_server_error or reply.status_code == httpx2.codes.TOO_MANY_REQUESTS:
                 return f"status {reply.status_code}"
             reply.raise_for_status()
@@ -127,16 +127,16 @@ def _append(partial: Path, remote: Remote, stop: Event, progress: Progress) -> s
                         raise Stopped
     except httpx2.TransportError as error:
         return f"{type(error).__name__}: {error}"
-    return "" if _size(partial) > had else "nothing came"
+    return "" if _size(partial) > offset else "nothing came"
 
 
-def _headers(url: str, had: int) -> dict[str, str]:
+def _headers(url: str, offset: int) -> dict[str, str]:
     from huggingface_hub import constants, get_token  # noqa: PLC0415
 
     token = get_token() if url.startswith(f"{constants.ENDPOINT}/") else None  # nobody else is shown it
     key = {"Authorization": f"Bearer {token}"} if token else {}
     # what is compressed on the way has other bytes than the file
-    return {**key, "Accept-Encoding": "identity", **({"Range": f"bytes={had}-"} if had else {})}
+    return {**key, "Accept-Encoding": "identity", **({"Range": f"bytes={offset}-"} if offset else {})}
 
 
 def _size(path: Path) -> int:

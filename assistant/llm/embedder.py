@@ -40,7 +40,7 @@ class SentenceEmbedder:
         self.name = name or name_of(folder)
         self.device = device
         self._folder = folder
-        self._kept: DiskVectorCache | None = None
+        self._disk_cache: DiskVectorCache | None = None
         self._model = (_by_openvino(folder) if device == "cpu" else None) or _ByTorch(folder, device)
         self.window, self.count = self._model.window, self._model.count
 
@@ -48,20 +48,20 @@ class SentenceEmbedder:
         """Shape (len(texts), dimension), each row of length 1."""
         if not texts:
             return np.zeros((0, self._model.dimension), dtype=np.float32)
-        return self._kept.of(texts, self._encoded) if self._kept else self._encoded(texts)
+        return self._disk_cache.of(texts, self._encoded) if self._disk_cache else self._encoded(texts)
 
     @contextmanager
-    def keeping(self, folder: Path) -> Iterator[None]:
+    def caching_in(self, folder: Path) -> Iterator[None]:
         """Meanwhile vectors are kept in this folder, for the next start: those of examples, which stay the same.
 
         Only for as long as no other thread uses the embedder.
         """
-        self._kept = DiskVectorCache(folder, self._folder)
+        self._disk_cache = DiskVectorCache(folder, self._folder)
         try:
             yield
-            self._kept.tidy()
+            self._disk_cache.tidy()
         finally:
-            self._kept = None
+            self._disk_cache = None
 
     def _encoded(self, texts: Sequence[str]) -> Vectors:
         return self._model.encode([_clean(text) for text in texts])
@@ -90,8 +90,8 @@ class _ByOpenVino:
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
         order = sorted(range(len(texts)), key=lambda n: len(texts[n]))
         for start in range(0, len(order), _BATCH):
-            places = order[start : start + _BATCH]
-            vectors[places] = self._bert([texts[n] for n in places])
+            indices = order[start : start + _BATCH]
+            vectors[indices] = self._bert([texts[n] for n in indices])
         return vectors
 
     def count(self, text: str) -> int:
@@ -109,8 +109,8 @@ class _ByTorch:
         except (OSError, ValueError, KeyError, RuntimeError, AttributeError) as error:
             raise ModelError(f"{folder} holds no complete Sentence-BERT model ({error}); fetch it again.") from error
         self._lock = Lock()
-        most = self._model.max_seq_length
-        self.window = _WINDOW if most is None or most == inf else int(most)
+        max_length = self._model.max_seq_length
+        self.window = _WINDOW if max_length is None or max_length == inf else int(max_length)
         self.dimension = self._model.get_embedding_dimension() or 0
 
     def encode(self, texts: Sequence[str]) -> Vectors:
@@ -136,15 +136,15 @@ def _by_openvino(folder: Path) -> _Model | None:
 
 def _check(folder: Path) -> None:
     """Refuse what is more than a transformer whose last states are averaged."""
-    kinds = [one["type"].rpartition(".")[2] for one in _read(folder / "modules.json")]
+    kinds = [module["type"].rpartition(".")[2] for module in _read(folder / "modules.json")]
     if kinds[:2] != ["Transformer", "Pooling"] or kinds[2:] not in ([], ["Normalize"]):
         raise UnfitError(f"it is made of {', '.join(kinds)}")
     pooling = _read(folder / "1_Pooling" / "config.json")
     flags = {name for name, used in pooling.items() if name.startswith("pooling_mode_") and used}
     if (flags or {pooling.get("pooling_mode")}) - {"pooling_mode_mean_tokens", "mean"}:
         raise UnfitError("it isn't pooled by the mean")
-    said = _read(folder / "config_sentence_transformers.json"), _read(folder / "sentence_bert_config.json")
-    if said[0].get("default_prompt_name") or said[1].get("do_lower_case"):
+    configs = _read(folder / "config_sentence_transformers.json"), _read(folder / "sentence_bert_config.json")
+    if configs[0].get("default_prompt_name") or configs[1].get("do_lower_case"):
         raise UnfitError("texts are changed before they are read")
 
 

@@ -17,7 +17,7 @@ Value = int | float | bool | str
 _MAGIC = b"GGUF"
 _STRING, _ARRAY = 8, 9
 _FORMATS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
-_LONGEST = 1 << 24
+_MAX_STRING = 1 << 24
 
 
 def header(path: Path) -> dict[str, Value]:
@@ -71,7 +71,7 @@ def _skip_array(file: BinaryIO) -> None:
 
 def _string(file: BinaryIO) -> str:
     length = _number(file, "<Q")
-    if length > _LONGEST:
+    if length > _MAX_STRING:
         raise ValueError(length)
     raw = file.read(length)
     if len(raw) < length:

@@ -24,7 +24,7 @@ from assistant.settings import LLMSettings, Settings
 FILE = "models.json"
 # The settings that name a model; whoever has set one of them has chosen a model.
 NAMING = {"backend", "model", "server", "api_key"}
-_LONGEST = 500
+_MAX_LENGTH = 500
 
 
 class KnownModel(BaseModel):
@@ -55,8 +55,8 @@ class AddedServer(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     address: str
-    model: str = Field(AUTO, min_length=1, max_length=_LONGEST)
-    key: SecretStr = Field(SecretStr(""), max_length=_LONGEST)
+    model: str = Field(AUTO, min_length=1, max_length=_MAX_LENGTH)
+    key: SecretStr = Field(SecretStr(""), max_length=_MAX_LENGTH)
     # less than the form accepts, since files of earlier releases may hold such values
     context: int | None = Field(None, ge=512)
     title: str = ""
@@ -66,7 +66,7 @@ class AddedServer(BaseModel):
         return key.get_secret_value()
 
 
-class _Kept(BaseModel):
+class _ModelsFile(BaseModel):
     """The content of the file. `chosen` is the id of the model that was switched to last, "" if none was."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -91,7 +91,7 @@ class KnownModels:
     def here(self) -> list[KnownModel]:
         """The models that can answer without a download: the catalogue's that are on this disk, and all others."""
         catalogue = Catalogue.load()
-        fetched = [known for entry, known in self.catalogue() if catalogue.is_here(entry.name, self._settings)]
+        fetched = [model for entry, model in self.catalogue() if catalogue.is_here(entry.name, self._settings)]
         return [*fetched, *self._others()]
 
     def added(self) -> list[KnownModel]:
@@ -114,18 +114,18 @@ class KnownModels:
             llm = llm.model_copy(update={"context": server.context})
         return _served(llm, server.title)
 
-    def answering(self, name: str, asked: KnownModel) -> KnownModel:
-        """The model whose engine has this name; it may be another one than `asked`, for which it was loaded instead."""
-        if asked.is_served:
-            return asked
-        for entry, known in self.catalogue():
+    def answering(self, name: str, requested: KnownModel) -> KnownModel:
+        """The model whose engine has this name; it may be another than `requested`, for which it was loaded instead."""
+        if requested.is_served:
+            return requested
+        for entry, model in self.catalogue():
             if name in {entry.name, entry.path(self._settings).stem}:
-                return known
-        return asked
+                return model
+        return requested
 
-    def settings(self, known: KnownModel) -> Settings:
+    def settings(self, model: KnownModel) -> Settings:
         """The settings with which this model is loaded."""
-        return self._settings.model_copy(update={"llm": known.llm})
+        return self._settings.model_copy(update={"llm": model.llm})
 
     def find(self, id_: str) -> KnownModel:
         """The model of this id, with the key that was added for it.
@@ -133,9 +133,9 @@ class KnownModels:
         Raises:
             ModelError: there is none.
         """
-        for known in (*self._others(), *(listed for _, listed in self.catalogue())):
-            if known.id == id_:
-                return known
+        for model in (*self._others(), *(catalogue_model for _, catalogue_model in self.catalogue())):
+            if model.id == id_:
+                return model
         raise ModelError(f"'{id_[:100]}' is not known any more; open the menu again to see what is.")
 
     def named(self) -> KnownModel:
@@ -179,10 +179,10 @@ class KnownModels:
         Raises:
             ModelError: the address is invalid, or the file can't be read or written.
         """
-        known = self.of_server(server)
-        kept = server.model_copy(update={"address": known.llm.server})
-        self._change(lambda old: {"servers": (*_without(old.servers, known.id), kept)})
-        return known
+        model = self.of_server(server)
+        stored_server = server.model_copy(update={"address": model.llm.server})
+        self._change(lambda content: {"servers": (*_without(content.servers, model.id), stored_server)})
+        return model
 
     def remove(self, id_: str) -> None:
         """Forget a model of a server, and its key.
@@ -190,9 +190,9 @@ class KnownModels:
         Raises:
             ModelError: it was never added, or the file can't be read or written.
         """
-        if id_ not in {known.id for known in self.added()}:
+        if id_ not in {model.id for model in self.added()}:
             raise ModelError("This server is not among those that were added; open the menu again to see which are.")
-        self._change(lambda old: {"servers": _without(old.servers, id_)})
+        self._change(lambda content: {"servers": _without(content.servers, id_)})
 
     def choose(self, id_: str) -> None:
         """Let this model also answer after the next start.
@@ -219,8 +219,8 @@ class KnownModels:
         except ModelError:
             added = []
         named = self.named()
-        listed = {AUTO, *(known.id for known in added), *(known.id for _, known in self.catalogue())}
-        return added if named.id in listed else [*added, named]
+        listed_ids = {AUTO, *(model.id for model in added), *(model.id for _, model in self.catalogue())}
+        return added if named.id in listed_ids else [*added, named]
 
     def _of_catalogue(self, entry: Entry) -> KnownModel:
         llm = self._llm(model=entry.name)
@@ -231,50 +231,50 @@ class KnownModels:
 
         A server's model has its own context, which is asked for there unless it was typed.
         """
-        usual = self._settings.llm
-        other = {"context"} if SERVER in {usual.backend, naming.get("backend")} else set()
-        if usual.backend != SERVER and "backend" not in naming:
-            naming["backend"] = usual.backend
-        kept = usual.model_dump(exclude=NAMING | other, exclude_unset=True)
-        return LLMSettings.model_validate({**kept, **naming})
+        llm = self._settings.llm
+        excluded = {"context"} if SERVER in {llm.backend, naming.get("backend")} else set()
+        if llm.backend != SERVER and "backend" not in naming:
+            naming["backend"] = llm.backend
+        inherited = llm.model_dump(exclude=NAMING | excluded, exclude_unset=True)
+        return LLMSettings.model_validate({**inherited, **naming})
 
     # --- the file ------------------------------------------------------------------------------------------------
 
-    def _read(self) -> _Kept:
+    def _read(self) -> _ModelsFile:
         try:
-            return _Kept.model_validate_json(self._file.read_bytes())
+            return _ModelsFile.model_validate_json(self._file.read_bytes())
         except FileNotFoundError:
-            return _Kept()
+            return _ModelsFile()
         except (OSError, ValidationError) as error:
             raise ModelError(f"{self._file} can't be read; mend it, or delete it and add the servers again.") from error
 
-    def _change(self, updates: Callable[[_Kept], dict[str, object]]) -> None:
+    def _change(self, updates: Callable[[_ModelsFile], dict[str, object]]) -> None:
         with disk_errors_as(ModelError, f"{self._file} can't be written", "free space or set data_dir"):
             self._file.parent.mkdir(parents=True, exist_ok=True)
             with self._lock, FileLock(self._file.with_name(f"{FILE}.lock")):
-                kept = self._read()
-                _write(self._file, kept.model_copy(update=updates(kept)))
+                content = self._read()
+                _write(self._file, content.model_copy(update=updates(content)))
 
 
 def _served(llm: LLMSettings, title: str = "") -> KnownModel:
     """A model of a server; `title` is shown if its name was not chosen."""
-    place = llm.server.partition("://")[2] or llm.server
-    title = (title or place) if llm.model in {AUTO, BY_PIP} else llm.model
-    return KnownModel(id=f"{llm.server} {llm.model}", title=title, about=f"server at {place}", llm=llm)
+    address = llm.server.partition("://")[2] or llm.server
+    title = (title or address) if llm.model in {AUTO, BY_PIP} else llm.model
+    return KnownModel(id=f"{llm.server} {llm.model}", title=title, about=f"server at {address}", llm=llm)
 
 
 def _without(servers: Sequence[AddedServer], id_: str) -> tuple[AddedServer, ...]:
-    return tuple(one for one in servers if f"{one.address} {one.model}" != id_)
+    return tuple(server for server in servers if f"{server.address} {server.model}" != id_)
 
 
-def _write(file: Path, kept: _Kept) -> None:
+def _write(file: Path, content: _ModelsFile) -> None:
     """Replace the file in one step; a temporary file is its owner's alone from the start (mode 600)."""
-    with NamedTemporaryFile("w", dir=file.parent, prefix=f"{FILE}.", delete=False, encoding="utf-8") as fresh:
+    with NamedTemporaryFile("w", dir=file.parent, prefix=f"{FILE}.", delete=False, encoding="utf-8") as temporary:
         try:
-            fresh.write(kept.model_dump_json(indent=2))
-            fresh.flush()
-            os.fsync(fresh.fileno())
-            Path(fresh.name).replace(file)
+            temporary.write(content.model_dump_json(indent=2))
+            temporary.flush()
+            os.fsync(temporary.fileno())
+            Path(temporary.name).replace(file)
         except BaseException:
-            Path(fresh.name).unlink(missing_ok=True)
+            Path(temporary.name).unlink(missing_ok=True)
             raise

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from assistant.errors import ModelError
 from assistant.llm import backends
-from assistant.llm.backends import Wanted, server
+from assistant.llm.backends import ModelTraits, server
 from assistant.llm.catalogue import Catalogue
 from assistant.llm.processor import sees_gpu
 from assistant.llm.sources import hub_trouble
@@ -41,8 +41,8 @@ def load(settings: Settings, progress: Progress) -> Engine:
     if backend == SERVER:
         return server.load(Path(), model, settings, progress)
     catalogue = Catalogue.load()
-    path, listed = catalogue.resolve(model, settings, progress), catalogue.known(model)
-    return backends.named(backend).load(path, listed.name if listed else model, settings, progress)
+    path, entry = catalogue.resolve(model, settings, progress), catalogue.listed_entry(model)
+    return backends.named(backend).load(path, entry.name if entry else model, settings, progress)
 
 
 def load_or_fall_back(settings: Settings, progress: Progress, tell: Tell) -> Engine:
@@ -58,7 +58,7 @@ def load_or_fall_back(settings: Settings, progress: Progress, tell: Tell) -> Eng
         tell(NO_CUDA)
     if settings.llm.backend == SERVER:
         return server.load_or_wait(settings.llm, tell)
-    return _first(settings, chain(_other_engine(settings), _other_model(settings)), progress, tell)
+    return _first_loadable(settings, chain(_other_engine(settings), _other_model(settings)), progress, tell)
 
 
 def load_by_any_engine(settings: Settings, progress: Progress, tell: Tell) -> Engine:
@@ -67,33 +67,35 @@ def load_by_any_engine(settings: Settings, progress: Progress, tell: Tell) -> En
     Raises:
         ModelError: neither can run it, for the reason of the first.
     """
-    return _first(settings, _other_engine(settings), progress, tell)
+    return _first_loadable(settings, _other_engine(settings), progress, tell)
 
 
-def _first(settings: Settings, others: Iterable[tuple[LLMSettings, str]], progress: Progress, tell: Tell) -> Engine:
+def _first_loadable(
+    settings: Settings, replacements: Iterable[tuple[LLMSettings, str]], progress: Progress, tell: Tell
+) -> Engine:
     """The choice or, where it can't be loaded, the first of the others that can be, after telling why."""
     try:
         return load(settings, progress)
     except ModelError as error:
-        first = error
-    for instead, told in others:
+        first_error = error
+    for replacement, notice in replacements:
         try:
-            llm = load(settings.model_copy(update={"llm": instead}), progress)
+            llm = load(settings.model_copy(update={"llm": replacement}), progress)
         except ModelError:
             continue
-        tell(f"{first} {told}")
+        tell(f"{first_error} {notice}")
         return llm
-    raise first
+    raise first_error
 
 
 def model_of(settings: Settings) -> str:
     """The name of the model that the settings mean on this machine; `AUTO` only of a server, which is asked later."""
-    chosen, backend = settings.llm, backend_of(settings.llm)
-    if not _is_usual(chosen) or backend == SERVER:
-        return chosen.model
+    llm_settings, backend = settings.llm, backend_of(settings.llm)
+    if not _is_usual(llm_settings) or backend == SERVER:
+        return llm_settings.model
     if backend == "transformers" and sees_gpu():
         return GPU_DEFAULT
-    return _on_cpu(settings) if chosen.model == AUTO else BY_PIP
+    return _on_cpu(settings) if llm_settings.model == AUTO else BY_PIP
 
 
 def _on_cpu(settings: Settings) -> str:
@@ -112,31 +114,33 @@ def _other_engine(settings: Settings) -> Iterator[tuple[LLMSettings, str]]:
 def _other_model(settings: Settings) -> Iterator[tuple[LLMSettings, str]]:
     """The model that answers if no engine can load the chosen one, and the sentence that says so."""
     if model_of(settings) != BY_PIP or backend_of(settings.llm) == "transformers":
-        on_cpu = {"backend": "llama.cpp", "model": BY_PIP}
-        yield settings.llm.model_copy(update=on_cpu), "Until then the model that comes by pip answers."
+        update = {"backend": "llama.cpp", "model": BY_PIP}
+        yield settings.llm.model_copy(update=update), "Until then the model that comes by pip answers."
 
 
-def backend_of(chosen: LLMSettings) -> Backend:
+def backend_of(llm_settings: LLMSettings) -> Backend:
     """The backend that runs the model of these settings."""
-    if chosen.backend != "auto":
-        return chosen.backend
-    usual = _is_usual(chosen)
-    return backends.fittest(Wanted(usual, gguf=usual or _is_gguf(chosen.model), gpu=usual and sees_gpu()))
+    if llm_settings.backend != "auto":
+        return llm_settings.backend
+    is_usual = _is_usual(llm_settings)
+    return backends.fittest(
+        ModelTraits(is_usual, gguf=is_usual or _is_gguf(llm_settings.model), gpu=is_usual and sees_gpu())
+    )
 
 
-def runs_apart(chosen: LLMSettings) -> bool:
+def runs_in_own_process(llm_settings: LLMSettings) -> bool:
     """Whether the model of these settings runs in a process of its own."""
-    return backends.named(backend_of(chosen)).APART
+    return backends.named(backend_of(llm_settings)).OWN_PROCESS
 
 
-def _is_usual(chosen: LLMSettings) -> bool:
-    return chosen.model in {AUTO, BY_PIP}
+def _is_usual(llm_settings: LLMSettings) -> bool:
+    return llm_settings.model in {AUTO, BY_PIP}
 
 
 def _is_gguf(model: str) -> bool:
-    local = Path(model).expanduser()
-    if local.exists():
-        return local.is_file()
+    local_path = Path(model).expanduser()
+    if local_path.exists():
+        return local_path.is_file()
     if model.endswith(".gguf"):
         return True
     try:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import safe_open
 
-_KINDS = {"F32": np.float32, "F16": np.float16, "I8": np.int8, "I32": np.int32, "I64": np.int64}
+_DTYPES = {"F32": np.float32, "F16": np.float16, "I8": np.int8, "I32": np.int32, "I64": np.int64}
 
 
 class MappedTensors(Mapping[str, NDArray[Any]]):
@@ -30,23 +30,23 @@ class MappedTensors(Mapping[str, NDArray[Any]]):
     """
 
     def __init__(self, file: Path) -> None:
-        with safe_open(file, "np") as checked:
-            self.notes: dict[str, str] = checked.metadata() or {}
-        with file.open("rb") as opened:
-            length = int.from_bytes(opened.read(8), "little")
-            self._about = json.loads(opened.read(length))
+        with safe_open(file, "np") as tensors:
+            self.notes: dict[str, str] = tensors.metadata() or {}
+        with file.open("rb") as stream:
+            length = int.from_bytes(stream.read(8), "little")
+            self._about = json.loads(stream.read(length))
             # OpenVINO takes only what could be written into
-            self._pages = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_COPY)
+            self._pages = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_COPY)
         self._about.pop("__metadata__", None)
         self._start = 8 + length
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        about = self._about[name]
-        kind = _KINDS.get(about["dtype"])
-        if kind is None:
-            raise TypeError(f"{name} is of type {about['dtype']}")
-        shape, first = about["shape"], self._start + about["data_offsets"][0]
-        return np.frombuffer(self._pages, kind, int(np.prod(shape)), first).reshape(shape)
+        entry = self._about[name]
+        dtype = _DTYPES.get(entry["dtype"])
+        if dtype is None:
+            raise TypeError(f"{name} is of type {entry['dtype']}")
+        shape, offset = entry["shape"], self._start + entry["data_offsets"][0]
+        return np.frombuffer(self._pages, dtype, int(np.prod(shape)), offset).reshape(shape)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._about)
@@ -54,7 +54,7 @@ class MappedTensors(Mapping[str, NDArray[Any]]):
     def __len__(self) -> int:
         return len(self._about)
 
-    def let_go(self) -> None:
+    def drop_pages(self) -> None:
         """Let the memory go that holds what was looked at: it is read from the file again if need be (on Linux)."""
         if sys.platform == "linux":
             self._pages.madvise(mmap.MADV_DONTNEED)

@@ -21,40 +21,40 @@ class Meter(Wrapper):
 
     def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
         """As the model does it. The consumer's own time between two pieces is not counted."""
-        since, completion = perf_counter(), Completion("")
+        start_time, completion = perf_counter(), Completion("")
         try:
             for piece in self._llm.stream(messages, options, stop):
-                self._add(Tokens(), perf_counter() - since)
+                self._add(Tokens(), perf_counter() - start_time)
                 if not piece.read:
                     completion = piece
                 yield piece
-                since = perf_counter()
+                start_time = perf_counter()
         finally:
             self._add(_tokens(completion), 0.0)
 
     def complete(self, batch: Sequence[Messages], options: Options, stop: Event) -> list[Completion]:
         """As the model does it."""
-        since = perf_counter()
+        start_time = perf_counter()
         completions = self._llm.complete(batch, options, stop)
-        self._add(sum(map(_tokens, completions), Tokens()), perf_counter() - since)
+        self._add(sum(map(_tokens, completions), Tokens()), perf_counter() - start_time)
         return completions
 
     def choose(self, batch: Sequence[Messages], words: tuple[str, ...], stop: Event) -> list[Choice]:
         """As the model does it. A choice writes one token."""
-        since = perf_counter()
+        start_time = perf_counter()
         choices = self._llm.choose(batch, words, stop)
         self._add(
             sum((Tokens(choice.prompt_tokens, 1, choice.cached) for choice in choices), Tokens()),
-            perf_counter() - since,
+            perf_counter() - start_time,
         )
         return choices
 
     def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:
         """As the model does it. What is scored is read, so it counts as part of the prompt."""
-        since = perf_counter()
+        start_time = perf_counter()
         scores = self._llm.score(batch, stop)
         read = sum(self._llm.count((*messages, Message("assistant", text))) for messages, text in batch)
-        self._add(Tokens(read), perf_counter() - since)
+        self._add(Tokens(read), perf_counter() - start_time)
         return scores
 
     def _add(self, tokens: Tokens, seconds: float) -> None:

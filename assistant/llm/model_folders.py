@@ -7,13 +7,13 @@ from hashlib import sha256
 from pathlib import Path
 
 _WEIGHTS = (".safetensors", ".bin")
-_PIECE = 1 << 20  # bytes; weights may be larger than the memory
+_BLOCK = 1 << 20  # bytes; weights may be larger than the memory
 # Beside the folder of a model that was fetched, there is what its files were found to be.
 NOTE = ".checked.json"
 
 
-def name_of(folder: Path, *also: str) -> str:
-    """The folder's name; if its model was not fetched, with a hash of its weights and of files named in `also`.
+def name_of(folder: Path, *other_files: str) -> str:
+    """The folder's name; if its model was not fetched, with a hash of its weights and of `other_files`.
 
     Many folders have the same name, and training changes their content. Vectors and calibrations that were made with
     one model must not be taken for another's.
@@ -22,10 +22,10 @@ def name_of(folder: Path, *also: str) -> str:
         return folder.name
     digest = sha256()
     for file in sorted(folder.rglob("*")):
-        if file.suffix in _WEIGHTS or file.name in also:
-            with file.open("rb") as content:
-                while piece := content.read(_PIECE):
-                    digest.update(piece)
+        if file.suffix in _WEIGHTS or file.name in other_files:
+            with file.open("rb") as stream:
+                while block := stream.read(_BLOCK):
+                    digest.update(block)
     return f"{folder.name}-{digest.hexdigest()[:8]}"
 
 

@@ -17,7 +17,7 @@ from assistant.llm.background_download import BackgroundDownload
 from assistant.llm.catalogue import Catalogue
 from assistant.llm.idle_speed_test import IdleSpeedTest
 from assistant.llm.known_models import KnownModel, KnownModels
-from assistant.llm.rating import Rating, offered, rated
+from assistant.llm.rating import Rating, better_model, model_ratings
 from assistant.llm.reply_speed import ReplySpeed, TimedLLM
 from assistant.llm.sources import hub_trouble
 from assistant.llm.turn_queue import QueuedLLM, TurnQueue
@@ -97,12 +97,12 @@ class Models:
         self._running: Running | None = None
         self._chosen = self.known.chosen()
         self._change: Change | None = None
-        self._lock, self._settled = Lock(), Event()
+        self._lock, self._switch_ended = Lock(), Event()
         self._closed = False
-        self._awaited = ""
+        self._awaited_id = ""
         self._fetcher: Thread | None = None
         self._secret = secrets.token_bytes(16)
-        self._gauge = IdleSpeedTest(settings, self._is_idle)
+        self._speed_test = IdleSpeedTest(settings, self._is_idle)
         self._notice = ""
         self._offer: Rating | None = None
 
@@ -125,11 +125,11 @@ class Models:
 
         Progress doesn't change it.
         """
-        running, change, fetched, offer = self._running, self._change, self.fetching.state, self._offer
+        running, change, download, offer = self._running, self._change, self.fetching.state, self._offer
         state = (
             running and (running.known.id, running.name, running.engine.backend),
             change and (change.known.id, change.error),
-            (fetched.name, fetched.under_way, fetched.error),
+            (download.name, download.under_way, download.error),
             offer and offer.entry.name,
         )
         return str(hash(state))  # hashes of texts differ from process to process
@@ -147,25 +147,25 @@ class Models:
     @property
     def is_changing(self) -> bool:
         """Whether another model is being fetched or loaded."""
-        return bool(self._awaited) or bool(self._change and self._change.is_going_on)
+        return bool(self._awaited_id) or bool(self._change and self._change.is_going_on)
 
-    def open(self, starting: KnownModel, progress: Progress) -> None:
+    def open(self, model: KnownModel, progress: Progress) -> None:
         """Load the model to start with, or another one instead, for which `notice` then gives the reason.
 
         Raises:
             ModelError: none can be loaded.
         """
-        engine = loading.load_or_fall_back(self.known.settings(starting), progress, self._tell)
-        self.take_up(self.known.answering(engine.name, starting), engine)
+        engine = loading.load_or_fall_back(self.known.settings(model), progress, self._tell)
+        self.take_up(self.known.answering(engine.name, model), engine)
 
-    def take_up(self, known: KnownModel, engine: Engine) -> None:
+    def take_up(self, model: KnownModel, engine: Engine) -> None:
         """Let this engine answer the next turns; the one before is unloaded once its last turn is over."""
-        fresh = Running(known, engine)
+        new_running = Running(model, engine)
         with self._lock:
-            old, self._running, self._change, self._offer = self._running, fresh, None, None
-            ends = fresh if self._closed else _idle(old)
-        if ends:
-            ends.engine.close()
+            previous, self._running, self._change, self._offer = self._running, new_running, None, None
+            idle_running = new_running if self._closed else _idle(previous)
+        if idle_running:
+            idle_running.engine.close()
 
     def switch(self, id_: str) -> None:
         """Begin to load a known model, which then answers the next turns, also after the next start of the program.
@@ -175,11 +175,11 @@ class Models:
         Raises:
             ModelError: there is no such model, or another one is being fetched or loaded.
         """
-        known = self.known.find(id_)
-        if self._is_missing(known):
-            self._fetch(known)
+        model = self.known.find(id_)
+        if self._is_missing(model):
+            self._fetch(model)
         else:
-            self._begin(known)
+            self._begin(model)
 
     def follow(self) -> None:
         """Begin to load the model that another process on this data folder has switched to since the last call, if any.
@@ -187,63 +187,65 @@ class Models:
         A model that can't be loaded here is not tried again until the next switch.
         """
         with self._lock:
-            chosen = self.known.chosen()
-            if chosen == self._chosen or self._running is None or self.is_changing:
+            chosen_id = self.known.chosen()
+            if chosen_id == self._chosen or self._running is None or self.is_changing:
                 return
-            self._chosen = chosen
+            self._chosen = chosen_id
         with suppress(ModelError):  # it is not known any more
-            known = self.known.find(chosen)
-            if not self._is_missing(known):
-                self._begin(known, keep=False)
+            model = self.known.find(chosen_id)
+            if not self._is_missing(model):
+                self._begin(model, remember=False)
 
-    def _fetch(self, known: KnownModel) -> None:
+    def _fetch(self, model: KnownModel) -> None:
         self._check_idle()
         if self._fetcher and not self.fetching.state.under_way:
             self._fetcher.join(_PATIENCE)  # one that was stopped comes to its end
-        self.fetching.start(known.id)
-        if not self._awaited:
-            self._change, self._awaited = None, known.id
-            self._fetcher = Thread(target=self._once_fetched, args=(known,), name="model to come", daemon=True)
+        self.fetching.start(model.id)
+        if not self._awaited_id:
+            self._change, self._awaited_id = None, model.id
+            self._fetcher = Thread(target=self._once_fetched, args=(model,), name="model to come", daemon=True)
             self._fetcher.start()
 
-    def _begin(self, known: KnownModel, *, keep: bool = True) -> None:
+    def _begin(self, model: KnownModel, *, remember: bool = True) -> None:
         self._check_idle()
         with self._lock:
-            if self._running and self._running.known == known:
+            if self._running and self._running.known == model:
                 self._change = None
-                self._settled.set()
+                self._switch_ended.set()
                 return
-            self._change, self._settled = Change(known), Event()
-        Thread(target=self._switch, args=(known, self._settled, keep), name="model loader", daemon=True).start()
+            self._change, self._switch_ended = Change(model), Event()
+        Thread(
+            target=self._switch, args=(model, self._switch_ended, remember), name="model loader", daemon=True
+        ).start()
 
     def _check_idle(self) -> None:
         change = self._change
         if change and change.is_going_on:
             raise ModelError(f"{change.known.title} is being loaded; wait until that is done.")
 
-    def _is_missing(self, known: KnownModel) -> bool:
-        listed = None if known.is_served else Catalogue.load().known(known.id)
-        return listed is not None and not Catalogue.load().is_here(listed.name, self._settings)
+    def _is_missing(self, model: KnownModel) -> bool:
+        entry = None if model.is_served else Catalogue.load().listed_entry(model.id)
+        return entry is not None and not Catalogue.load().is_here(entry.name, self._settings)
 
-    def _once_fetched(self, known: KnownModel) -> None:
+    def _once_fetched(self, model: KnownModel) -> None:
         self.fetching.wait()
         state = self.fetching.state
         try:
-            if state.name == known.id and state.error:
-                self._failed(known, state.error)
-            elif state.name == known.id and state.finished and not self._closed:
-                self._begin(known)
+            if state.name == model.id and state.error:
+                self._failed(model, state.error)
+            elif state.name == model.id and state.finished and not self._closed:
+                self._begin(model)
         except ModelError as error:
-            self._failed(known, str(error))
+            self._failed(model, str(error))
         finally:
-            self._awaited = ""
+            self._awaited_id = ""
 
     def loaded(self, seconds: float, id_: str = "") -> bool:
         """Wait for at most so many seconds; whether loading this model, or meeting the server of it, has ended by then.
 
         If none is named, the running one is meant.
         """
-        if id_ and not self._settled.wait(seconds):
+        if id_ and not self._switch_ended.wait(seconds):
             return False
         engine = self._running and self._running.engine
         return engine.is_met(seconds) if isinstance(engine, _Meeting) else True
@@ -252,8 +254,8 @@ class Models:
         """What is being loaded, or whose server is being met, and how many percent of it."""
         change = self._change if self._change and self._change.is_going_on else None
         if not change or change.fraction is None:
-            known = change.known if change else self._running and self._running.known
-            return Wait("loading", known.title if known else "")
+            model = change.known if change else self._running and self._running.known
+            return Wait("loading", model.title if model else "")
         return Wait("loading", change.known.title, int(100 * change.fraction), 100)
 
     @contextmanager
@@ -265,16 +267,16 @@ class Models:
         Raises:
             ModelError: no model is loaded, or not the required one.
         """
-        self._gauge.stop()
-        running = self._taken(id_)
+        self._speed_test.stop()
+        running = self._borrowed(id_)
         try:
             engine: LLM = running.engine
             if isinstance(engine, _Salting):
                 engine = engine.salted(self._salt(user))
-            with closing(QueuedLLM(TimedLLM(engine, running.speed), self.line, user)) as seated:
-                yield seated
+            with closing(QueuedLLM(TimedLLM(engine, running.speed), self.line, user)) as queued_llm:
+                yield queued_llm
         finally:
-            self._returned(running)
+            self._give_back(running)
 
     def measure(self) -> None:
         """Measure the speed of the running model in the background, unless it is stored already, or a server runs it.
@@ -284,11 +286,11 @@ class Models:
         running = self._running
         if running and not running.known.is_served:
             settings = self.known.settings(running.known)
-            self._gauge.start(running.engine, settings, lambda: self._rate(running))
+            self._speed_test.start(running.engine, settings, lambda: self._rate(running))
 
     def _rate(self, running: Running) -> None:
         """Set `offer` to a better model that would have to be fetched, if there is one."""
-        best = offered(rated(self._settings, running.name), running.name)
+        best = better_model(model_ratings(self._settings, running.name), running.name)
         if best and not best.here and self._settings.hub and not hub_trouble():
             with self._lock:
                 self._offer = best if self._running is running else self._offer
@@ -306,64 +308,64 @@ class Models:
         The part of a model that has been fetched is kept for the next time.
         """
         self.fetching.stop()
-        self._gauge.stop()
+        self._speed_test.stop()
         with self._lock:
             self._closed, running = True, self._running
         if running:
             running.engine.close()
 
-    def _switch(self, known: KnownModel, settled: Event, keep: bool) -> None:
+    def _switch(self, model: KnownModel, settled: Event, remember: bool) -> None:
         notices = list[str]()
         try:
-            engine = self._load(self.known.settings(known), self._progress, notices.append)
+            engine = self._load(self.known.settings(model), self._progress, notices.append)
         except ModelError as error:
-            self._failed(known, str(error))
+            self._failed(model, str(error))
         except Exception as error:  # noqa: BLE001 - the running model goes on, and the log has the details
-            _LOG.exception("loading %s failed", known.id)
-            self._failed(known, f"{known.title} could not be loaded ({error}); the log has the details.")
+            _LOG.exception("loading %s failed", model.id)
+            self._failed(model, f"{model.title} could not be loaded ({error}); the log has the details.")
         else:
             self._notice = " ".join(notices)
-            self.take_up(known, engine)
-            if keep:
-                self._keep(known)
+            self.take_up(model, engine)
+            if remember:
+                self._remember(model)
             self.measure()
         finally:
             settled.set()
 
-    def _keep(self, known: KnownModel) -> None:
+    def _remember(self, model: KnownModel) -> None:
         """Let this model also answer after the next start, and in other processes."""
         with suppress(ModelError):  # it answers here all the same
-            self.known.choose(known.id)
+            self.known.choose(model.id)
             with self._lock:
-                self._chosen = known.id
+                self._chosen = model.id
 
-    def _taken(self, id_: str) -> Running:
+    def _borrowed(self, id_: str) -> Running:
         with self._lock:
             running = self._running
             if running is None:
                 raise ModelError(LOADING)
             if id_ and running.known.id != id_:
-                raise ModelError(self._why_not(id_))
+                raise ModelError(self._absence_reason(id_))
             running.turns += 1
             return running
 
-    def _returned(self, running: Running) -> None:
+    def _give_back(self, running: Running) -> None:
         with self._lock:
             running.turns -= 1
-            ends = running.replaced and not running.turns
-        if ends:
+            is_unused = running.replaced and not running.turns
+        if is_unused:
             running.engine.close()
 
-    def _why_not(self, id_: str) -> str:
+    def _absence_reason(self, id_: str) -> str:
         change = self._change
         if change and change.known.id == id_ and change.error:
             return change.error
         return "The model that was to answer is not in use any more; choose it again."
 
-    def _failed(self, known: KnownModel, why: str) -> None:
+    def _failed(self, model: KnownModel, reason: str) -> None:
         with self._lock:
-            goes_on = f" {self._running.name} goes on answering." if self._running else ""
-            self._change = Change(known, error=f"{why}{goes_on}")
+            continuation = f" {self._running.name} goes on answering." if self._running else ""
+            self._change = Change(model, error=f"{reason}{continuation}")
 
     def _progress(self, done: int, total: int) -> None:
         with self._lock:
@@ -378,9 +380,9 @@ class Models:
         self._notice = notice
 
 
-def _idle(old: Running | None) -> Running | None:
+def _idle(previous: Running | None) -> Running | None:
     """The replaced model, if no turn uses it any more."""
-    if old is None:
+    if previous is None:
         return None
-    old.replaced = True
-    return None if old.turns else old
+    previous.replaced = True
+    return None if previous.turns else previous

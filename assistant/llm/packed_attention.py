@@ -23,7 +23,7 @@ def packed_attention_forward(
     value: Tensor,
     attention_mask: Tensor | None,
     cache: Any = None,
-    **rest: Any,
+    **kwargs: Any,
 ) -> tuple[Tensor, None]:
     """Transformers' "sdpa", but on a CPU with packed requests computed one after the other.
 
@@ -34,23 +34,23 @@ def packed_attention_forward(
         value: as `key`.
         attention_mask: (1, 1, tokens, tokens of the requests with those that were read before).
         cache: the pages of continuous batching; without them this is transformers' function.
-        rest: cu_seq_lens_q and, by kind of layer, cu_seq_lens_k tell where each request begins and ends.
+        kwargs: cu_seq_lens_q and, by kind of layer, cu_seq_lens_k tell where each request begins and ends.
 
     Returns:
         (1, tokens, heads, width), and no weights.
     """
     if cache is None or attention_mask is None or query.device.type != "cpu":
-        return sdpa_attention_forward(module, query, key, value, attention_mask, cache=cache, **rest)
-    # this leaves in `rest` the ends that hold for this layer
-    key, value = cache.update(key_states=key, value_states=value, layer_idx=module.layer_idx, kwargs=rest)
-    found = []
-    for asks, holds in zip(_spans(rest["cu_seq_lens_q"]), _spans(rest["cu_seq_lens_k"]), strict=True):
-        own = attention_mask[:, :, asks, holds]
-        attended, _ = sdpa_attention_forward(
-            module, query[:, :, asks], key[:, :, holds], value[:, :, holds], own, **rest
+        return sdpa_attention_forward(module, query, key, value, attention_mask, cache=cache, **kwargs)
+    # this leaves in `kwargs` the ends that hold for this layer
+    key, value = cache.update(key_states=key, value_states=value, layer_idx=module.layer_idx, kwargs=kwargs)
+    outputs = []
+    for query_span, key_span in zip(_spans(kwargs["cu_seq_lens_q"]), _spans(kwargs["cu_seq_lens_k"]), strict=True):
+        own_mask = attention_mask[:, :, query_span, key_span]
+        output, _ = sdpa_attention_forward(
+            module, query[:, :, query_span], key[:, :, key_span], value[:, :, key_span], own_mask, **kwargs
         )
-        found.append(attended)
-    return torch.cat(found, dim=1), None
+        outputs.append(output)
+    return torch.cat(outputs, dim=1), None
 
 
 def install() -> None:

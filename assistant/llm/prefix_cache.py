@@ -13,8 +13,8 @@ from transformers import DynamicCache
 
 from assistant.llm.word_choice import common_length
 
-_KEPT = 4
-_WORTH_KEEPING = 16
+_CAPACITY = 4
+_MIN_PREFIX = 16
 
 
 @dataclass
@@ -35,9 +35,9 @@ class CachedPrompt:
         """A copy of the cache for so many sequences that begin with it."""
         if not self.cache.get_seq_length():
             return DynamicCache()
-        several = copy.deepcopy(self.cache)
-        several.batch_repeat_interleave(times)
-        return several
+        batch_cache = copy.deepcopy(self.cache)
+        batch_cache.batch_repeat_interleave(times)
+        return batch_cache
 
 
 @dataclass
@@ -59,27 +59,32 @@ class PrefixCache:
     """The caches of the last few prompts, the most recently used at the end."""
 
     def __init__(self) -> None:
-        self._kept: list[CachedPrompt] = []
+        self._cached_prompts: list[CachedPrompt] = []
 
     def nearest(self, tokens: list[int]) -> tuple[CachedPrompt, list[int]]:
         """The cache with the longest common prefix, cut to that, and the tokens that are still to be read."""
-        kept = max(self._kept, key=lambda one: common_length(one.tokens, tokens), default=None)
-        if kept is None or common_length(kept.tokens, tokens) < _WORTH_KEEPING:
-            kept = CachedPrompt()
-            self._kept = [*self._kept[-_KEPT + 1 :], kept]
+        cached_prompt = max(
+            self._cached_prompts, key=lambda candidate: common_length(candidate.tokens, tokens), default=None
+        )
+        if cached_prompt is None or common_length(cached_prompt.tokens, tokens) < _MIN_PREFIX:
+            cached_prompt = CachedPrompt()
+            self._cached_prompts = [*self._cached_prompts[-_CAPACITY + 1 :], cached_prompt]
         else:
-            self._kept = [*(one for one in self._kept if one is not kept), kept]
-        have = min(common_length(kept.tokens, tokens), kept.cache.get_seq_length())
-        kept.cut(have)
-        kept.tokens = tokens
-        return kept, tokens[have:]
+            self._cached_prompts = [
+                *(candidate for candidate in self._cached_prompts if candidate is not cached_prompt),
+                cached_prompt,
+            ]
+        cached_length = min(common_length(cached_prompt.tokens, tokens), cached_prompt.cache.get_seq_length())
+        cached_prompt.cut(cached_length)
+        cached_prompt.tokens = tokens
+        return cached_prompt, tokens[cached_length:]
 
     def clear(self) -> None:
         """Forget all."""
-        self._kept.clear()
+        self._cached_prompts.clear()
 
 
 def common_prefix(prompts: Sequence[list[int]]) -> list[int]:
     """The common prefix of all prompts, without the last token of the shortest: its logits are still needed."""
-    first = prompts[0][: min(map(len, prompts)) - 1]
-    return first[: min(common_length(first, prompt) for prompt in prompts)]
+    prefix = prompts[0][: min(map(len, prompts)) - 1]
+    return prefix[: min(common_length(prefix, prompt) for prompt in prompts)]

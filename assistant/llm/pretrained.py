@@ -16,7 +16,7 @@ from assistant.settings import Quantisation
 
 _GIB = 1 << 30
 # Bytes that a weight of two bytes takes when quantised: scales, zero points, and the layers left as they are included.
-_SHRINK = {"none": 1.0, "int8": 0.55, "nf4": 0.35}
+_SIZE_RATIO = {"none": 1.0, "int8": 0.55, "nf4": 0.35}
 
 
 def load_tokenizer(folder: Path, name: str) -> Any:
@@ -28,7 +28,9 @@ def load_tokenizer(folder: Path, name: str) -> Any:
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     except (OSError, ValueError, KeyError) as error:
-        raise ModelError(f"{folder} holds no complete tokenizer ({_short(error)}); fetch the model again.") from error
+        raise ModelError(
+            f"{folder} holds no complete tokenizer ({_first_line(error)}); fetch the model again."
+        ) from error
     if not tokenizer.chat_template:
         raise ModelError(f"{name} has no chat template, so it is no chat model; choose an instruct model.")
     return tokenizer
@@ -51,15 +53,15 @@ def load_model(folder: Path, name: str, quantisation: Quantisation) -> Any:
             local_files_only=True,
         ).eval()  # type: ignore[no-untyped-call]
     except ImportError as error:
-        raise ModelError(f"{quantisation} can't be used on this machine ({_short(error)}).") from error
+        raise ModelError(f"{quantisation} can't be used on this machine ({_first_line(error)}).") from error
     except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
-        raise ModelError(f"{name} can't be loaded from {folder} ({_short(error)}).") from error
+        raise ModelError(f"{name} can't be loaded from {folder} ({_first_line(error)}).") from error
 
 
 def ends(model: Any, tokenizer: Any) -> set[int]:
     """The tokens that end a reply."""
-    found = model.generation_config.eos_token_id
-    return {tokenizer.eos_token_id, *(found if isinstance(found, list) else [found])} - {None}
+    eos_token_id = model.generation_config.eos_token_id
+    return {tokenizer.eos_token_id, *(eos_token_id if isinstance(eos_token_id, list) else [eos_token_id])} - {None}
 
 
 def _config(quantisation: Quantisation) -> BitsAndBytesConfig | None:
@@ -80,7 +82,7 @@ def _check_memory(folder: Path, name: str, quantisation: Quantisation) -> None:
 
     What doesn't fit into the GPUs is kept in the CPU's memory, but for quantised weights, which can't be.
     """
-    size = sum(file.stat().st_size for file in folder.glob("*.safetensors")) * _SHRINK[quantisation]
+    size = sum(file.stat().st_size for file in folder.glob("*.safetensors")) * _SIZE_RATIO[quantisation]
     gpu = sum(torch.cuda.mem_get_info(index)[0] for index in range(torch.cuda.device_count()))
     free = gpu if gpu and quantisation != "none" else gpu + psutil.virtual_memory().available
     if size > free:
@@ -90,5 +92,5 @@ def _check_memory(folder: Path, name: str, quantisation: Quantisation) -> None:
         )
 
 
-def _short(error: Exception) -> str:
+def _first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

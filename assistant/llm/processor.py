@@ -46,8 +46,8 @@ def has_avx2() -> bool:
 
 def cores() -> int:
     """How many cores this process may use, hyperthreads not counted."""
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(usable, psutil.cpu_count(logical=False) or usable)
+    usable_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(usable_cores, psutil.cpu_count(logical=False) or usable_cores)
 
 
 def description(backend: str) -> str:
@@ -72,7 +72,7 @@ def _units() -> frozenset[str]:
     import torch  # noqa: PLC0415
 
     units: Mapping[str, object] = torch.cpu.get_capabilities()
-    return frozenset(name.replace("avx512_f", "avx512f") for name, here in units.items() if here)
+    return frozenset(name.replace("avx512_f", "avx512f") for name, is_supported in units.items() if is_supported)
 
 
 def _cpuinfo(name: str) -> str:

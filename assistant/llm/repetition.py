@@ -28,23 +28,26 @@ _HAN = r"\u3040-\u30ff\u3400-\u9fff"
 _MARKS = re.escape(string.punctuation)
 _WORD = re.compile(rf"^\s*\d+[.)]\s|([{_HAN}]|[^\s{_MARKS}{_HAN}]+)(?=.)", re.MULTILINE | re.DOTALL)
 _CLOSING = re.compile(r"[^\w\s]*(?:[^\w\n]+(?=\n))?")
-_ENDS = ".!?。！？"
+_END_MARKS = ".!?。！？"
 
 
 def without_repetition(text: str) -> str:
     """The text up to where it begins to repeat itself; all of it if it doesn't."""
-    found = [match for match in _WORD.finditer(text) if match[1]]
-    words = [match[1].casefold() for match in found]
-    seen: dict[tuple[str, ...], list[int]] = {}
+    matches = [match for match in _WORD.finditer(text) if match[1]]
+    words = [match[1].casefold() for match in matches]
+    ends_by_words: dict[tuple[str, ...], list[int]] = {}
     for end in range(WORDS, len(words) + 1):
-        before = seen.setdefault(tuple(words[end - WORDS : end]), [])
-        if before and words[before[-1] : end] == words[max(2 * before[-1] - end, 0) : before[-1]]:
-            period = end - before[-1]
+        earlier_ends = ends_by_words.setdefault(tuple(words[end - WORDS : end]), [])
+        if (
+            earlier_ends
+            and words[earlier_ends[-1] : end] == words[max(2 * earlier_ends[-1] - end, 0) : earlier_ends[-1]]
+        ):
+            period = end - earlier_ends[-1]
             start = _start(words, end - max(period, WORDS) - period, period)
-            return _cut_after(text, found[start].start(), found[start + period - 1].end())
-        if len(before) == TIMES:
-            return _cut_after(text, found[before[-1]].start(), found[end - WORDS - 1].end())
-        before.append(end)
+            return _cut_after(text, matches[start].start(), matches[start + period - 1].end())
+        if len(earlier_ends) == TIMES:
+            return _cut_after(text, matches[earlier_ends[-1]].start(), matches[end - WORDS - 1].end())
+        earlier_ends.append(end)
     return text
 
 
@@ -58,9 +61,9 @@ class RepetitionCutter(Wrapper):
         """As the model does it, up to the first repetition."""
         with closing(self._llm.stream(messages, options, stop)) as growing:  # type: ignore[type-var]
             for completion in growing:
-                cut = _cut(completion)
-                yield cut
-                if cut.finish == "repeated":
+                shortened = _cut(completion)
+                yield shortened
+                if shortened.finish == "repeated":
                     return
 
     def complete(self, batch: Sequence[Messages], options: Options, stop: Event) -> list[Completion]:
@@ -83,8 +86,13 @@ def _start(words: list[str], start: int, period: int) -> int:
 def _cut_after(text: str, start: int, end: int) -> str:
     """The text up to `end`, without a sentence that the run from `start` had only begun again."""
     closing_mark = _CLOSING.match(text, end)
-    kept = text[: closing_mark.end() if closing_mark else end]
-    *before, last = sentences(kept)
-    if before and before[-1].end > start and kept[-1] not in _ENDS and not text[len(kept) :].startswith("\n"):
-        return kept[: before[-1].end]
-    return kept[: last.end].rstrip(" ,;:([*-")
+    shortened = text[: closing_mark.end() if closing_mark else end]
+    *earlier_sentences, last_sentence = sentences(shortened)
+    if (
+        earlier_sentences
+        and earlier_sentences[-1].end > start
+        and shortened[-1] not in _END_MARKS
+        and not text[len(shortened) :].startswith("\n")
+    ):
+        return shortened[: earlier_sentences[-1].end]
+    return shortened[: last_sentence.end].rstrip(" ,;:([*-")

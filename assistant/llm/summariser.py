@@ -48,44 +48,44 @@ class Summariser:
             self._model.eval().to("cuda" if torch.cuda.is_available() else "cpu")
         except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
             raise ModelError(
-                f"{self.name} can't be loaded as a sequence-to-sequence model ({_short(error)}); set turn.summariser to"
-                " another one, or turn.digest to extractive."
+                f"{self.name} can't be loaded as a sequence-to-sequence model ({_first_line(error)}); set"
+                " turn.summariser to another one, or turn.digest to extractive."
             ) from error
 
     @property
     def longest(self) -> int:
         """Tokens that the model reads at most, or 0 for no end: T5's positions have none."""
-        known = (self._tokenizer.model_max_length, getattr(self._model.config, "max_position_embeddings", None))
-        return min((length for length in known if length and length < 1 << 20), default=0)
+        limits = (self._tokenizer.model_max_length, getattr(self._model.config, "max_position_embeddings", None))
+        return min((limit for limit in limits if limit and limit < 1 << 20), default=0)
 
     def summarise(self, texts: Sequence[str], max_tokens: int, stop: Event) -> list[str]:
         """A summary of each text, greedy and of at most `max_tokens` tokens; "" for those not made because of `stop`.
 
         A text that is longer than the model reads is cut at its end.
         """
-        found: list[str] = []
+        summaries: list[str] = []
         for start in range(0, len(texts), _BATCH):
-            found += self._batch(texts[start : start + _BATCH], max_tokens, stop)
-        return found
+            summaries += self._batch(texts[start : start + _BATCH], max_tokens, stop)
+        return summaries
 
     def _batch(self, texts: Sequence[str], max_tokens: int, stop: Event) -> list[str]:
         if stop.is_set():
             return [""] * len(texts)
-        clean = [text.encode("utf-8", "replace").decode() for text in texts]
-        cut = {"truncation": True, "max_length": self.longest} if self.longest else {}
+        cleaned = [text.encode("utf-8", "replace").decode() for text in texts]
+        truncation = {"truncation": True, "max_length": self.longest} if self.longest else {}
         with self._lock, torch.inference_mode():
-            read = self._tokenizer(clean, padding=True, return_tensors="pt", **cut).to(self._model.device)
+            inputs = self._tokenizer(cleaned, padding=True, return_tensors="pt", **truncation).to(self._model.device)
             ids = self._model.generate(
-                input_ids=read["input_ids"],
-                attention_mask=read["attention_mask"],
+                input_ids=inputs["input_ids"],
+                attention_mask=inputs["attention_mask"],
                 max_new_tokens=max_tokens,
                 do_sample=False,
                 stopping_criteria=StoppingCriteriaList([_Stop(stop)]),
             )
         if stop.is_set():
             return [""] * len(texts)
-        written: list[str] = self._tokenizer.batch_decode(ids, skip_special_tokens=True)
-        return [" ".join(text.split()) for text in written]
+        summaries: list[str] = self._tokenizer.batch_decode(ids, skip_special_tokens=True)
+        return [" ".join(text.split()) for text in summaries]
 
 
 def load(settings: Settings, progress: Progress = silent) -> Summariser:
@@ -125,7 +125,7 @@ def _check_memory(folder: Path, name: str) -> None:
     with torch.device("meta"):
         config = AutoConfig.from_pretrained(folder, local_files_only=True)
         model = AutoModelForSeq2SeqLM.from_config(config)  # type: ignore[no-untyped-call]
-    needed, free = 4 * sum(one.numel() for one in model.parameters()), psutil.virtual_memory().available
+    needed, free = 4 * sum(parameter.numel() for parameter in model.parameters()), psutil.virtual_memory().available
     if not torch.cuda.is_available() and needed > free:
         raise ModelError(
             f"{name} needs {needed / _GIB:.1f} GiB in full precision and {free / _GIB:.1f} GiB are free; set "
@@ -133,5 +133,5 @@ def _check_memory(folder: Path, name: str) -> None:
         )
 
 
-def _short(error: Exception) -> str:
+def _first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

@@ -21,7 +21,7 @@ from assistant.protocols import LLM
 from assistant.types import Choice, Completion, Messages, Options
 
 # Seconds for which a turn that has just begun has the others wait; one that takes longer waits for something else.
-NEW = 5.0
+NEW_TURN_SECONDS = 5.0
 _POLL = 0.05
 
 
@@ -34,17 +34,17 @@ class TurnQueue(FairQueue):
 
     def __init__(self, seats: int) -> None:
         super().__init__(seats)
-        self._new: dict[Hashable, float] = {}
+        self._start_times: dict[Hashable, float] = {}
 
     def begin(self, turn: Hashable) -> None:
         """Note that a turn has begun."""
         with self._changed:
-            self._new[turn] = monotonic()
+            self._start_times[turn] = monotonic()
 
     def arrive(self, turn: Hashable) -> None:
         """Note that the turn has come here, or is over: nobody has to wait for it any more."""
         with self._changed:
-            if self._new.pop(turn, None) is not None:
+            if self._start_times.pop(turn, None) is not None:
                 self._changed.notify_all()
 
     def give_way(self, stop: Event) -> None:
@@ -53,18 +53,20 @@ class TurnQueue(FairQueue):
         Those that begin meanwhile aren't waited for: where people never cease to ask, no answer would come to its end.
         """
         with self._changed:
-            ahead = set(self._new)
-            while not stop.is_set() and any(monotonic() - self._new.get(turn, -math.inf) < NEW for turn in ahead):
+            new_turns = set(self._start_times)
+            while not stop.is_set() and any(
+                monotonic() - self._start_times.get(turn, -math.inf) < NEW_TURN_SECONDS for turn in new_turns
+            ):
                 self._changed.wait(_POLL)
 
     def ahead(self, stop: Event) -> int | None:
         """How many other people come before the turn that owns `stop`; None if that turn is not waiting."""
         with self._changed:
-            before = set[Hashable]()
+            owners_ahead = set[Hashable]()
             for ticket in self._order() if self._waiting else ():
                 if ticket.stop is stop:
-                    return len(before - {ticket.owner})
-                before.add(ticket.owner)
+                    return len(owners_ahead - {ticket.owner})
+                owners_ahead.add(ticket.owner)
             return None
 
     def _next(self) -> Ticket:
@@ -78,10 +80,10 @@ class TurnQueue(FairQueue):
 
     def _order(self) -> list[Ticket]:
         """The waiting turns in the order in which they will be seated."""
-        held, keys = self._held.copy(), dict[Ticket, tuple[int, int]]()
+        held_seats, keys = self._held.copy(), dict[Ticket, tuple[int, int]]()
         for ticket in self._waiting:  # turns of one person keep the order in which they came
-            keys[ticket] = held[ticket.owner], ticket.since
-            held[ticket.owner] += 1
+            keys[ticket] = held_seats[ticket.owner], ticket.since
+            held_seats[ticket.owner] += 1
         return sorted(keys, key=keys.__getitem__)
 
 
@@ -90,16 +92,16 @@ class QueuedLLM(Wrapper):
 
     def __init__(self, llm: LLM, line: TurnQueue, person: str) -> None:
         super().__init__(llm)
-        self._line, self._person = line, person
+        self._queue, self._person = line, person
         self._seated = False
         line.begin(self)
 
     def wait(self, stop: Event) -> None:
         """Wait for the seat, unless it is held already or `stop` is set, and for those who have just asked."""
-        self._line.arrive(self)
+        self._queue.arrive(self)
         if not self._seated:
-            self._seated = self._line.enter(self._person, stop)
-        self._line.give_way(stop)
+            self._seated = self._queue.enter(self._person, stop)
+        self._queue.give_way(stop)
 
     def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
         """As the model does it, which ends at once where `stop` was set before there was a seat."""
@@ -123,7 +125,7 @@ class QueuedLLM(Wrapper):
 
     def close(self) -> None:
         """The turn is over."""
-        self._line.arrive(self)
+        self._queue.arrive(self)
         if self._seated:
             self._seated = False
-            self._line.leave(self._person)
+            self._queue.leave(self._person)

@@ -16,14 +16,16 @@ def first_tokens(words: tuple[str, ...], tokenize: Callable[[str], list[int]]) -
     Raises:
         ChoiceError: no token is left that tells a word from the others.
     """
-    found = {word: {tokenize(form)[0] for form in forms(word)} for word in words}
-    own = {word: sorted(tokens - _others(word, found)) for word, tokens in found.items()}
-    for word, tokens in own.items():
+    tokens_by_word = {word: {tokenize(form)[0] for form in forms(word)} for word in words}
+    own_tokens = {
+        word: sorted(tokens - _tokens_of_others(word, tokens_by_word)) for word, tokens in tokens_by_word.items()
+    }
+    for word, tokens in own_tokens.items():
         if not tokens:
             raise ChoiceError(
                 f"The model can't choose between {', '.join(words)}: '{word}' begins like another of them."
             )
-    return own
+    return own_tokens
 
 
 def forms(word: str) -> list[str]:
@@ -31,10 +33,10 @@ def forms(word: str) -> list[str]:
     return [space + form for space in ("", " ") for form in (word, word.lower(), word.capitalize())]
 
 
-def common_length(one: Sequence[int], other: Sequence[int]) -> int:
+def common_length(first: Sequence[int], second: Sequence[int]) -> int:
     """How many tokens both sequences have in common at their beginning."""
-    size = min(len(one), len(other))
-    return next((index for index in range(size) if one[index] != other[index]), size)
+    size = min(len(first), len(second))
+    return next((index for index in range(size) if first[index] != second[index]), size)
 
 
 def normalised(masses: Mapping[str, float], prompt_tokens: int) -> Choice:
@@ -45,5 +47,5 @@ def normalised(masses: Mapping[str, float], prompt_tokens: int) -> Choice:
     return Choice({word: mass / total for word, mass in masses.items()}, prompt_tokens)
 
 
-def _others(word: str, found: Mapping[str, set[int]]) -> set[int]:
-    return {token for other, tokens in found.items() if other != word for token in tokens}
+def _tokens_of_others(word: str, tokens_by_word: Mapping[str, set[int]]) -> set[int]:
+    return {token for other, tokens in tokens_by_word.items() if other != word for token in tokens}

@@ -16,21 +16,21 @@ class Wrapper:
         self._llm = llm
         self.name, self.context, self.can_score = llm.name, llm.context, llm.can_score
 
-    def asked(self, messages: Messages) -> Messages:
-        """What the model is asked for these messages, unless it is to choose."""
+    def outgoing(self, messages: Messages) -> Messages:
+        """The messages that are sent to the model in place of these, but not by `choose`."""
         return messages
 
     def count(self, messages: Messages) -> int:
         """As the model does it."""
-        return self._llm.count(self.asked(messages))
+        return self._llm.count(self.outgoing(messages))
 
     def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
         """As the model does it."""
-        return self._llm.stream(self.asked(messages), options, stop)
+        return self._llm.stream(self.outgoing(messages), options, stop)
 
     def complete(self, batch: Sequence[Messages], options: Options, stop: Event) -> list[Completion]:
         """As the model does it."""
-        return self._llm.complete([self.asked(messages) for messages in batch], options, stop)
+        return self._llm.complete([self.outgoing(messages) for messages in batch], options, stop)
 
     def choose(self, batch: Sequence[Messages], words: tuple[str, ...], stop: Event) -> list[Choice]:
         """As the model does it."""
@@ -38,4 +38,4 @@ class Wrapper:
 
     def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:
         """As the model does it, if it can."""
-        return self._llm.score([(self.asked(messages), text) for messages, text in batch], stop)
+        return self._llm.score([(self.outgoing(messages), text) for messages, text in batch], stop)

@@ -21,10 +21,10 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
 def document(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """document_t = G(question, document_{t-1}, new passages); without new passages the document stays as it is."""
-    new = new_passages(turn)
+    passages = new_passages(turn)
     if not turn.document:
         yield from itrg_refresh.document(turn, parts, stop)
-    elif new:
-        yield from write("itrg_refine", turn, parts, stop, passages=new, document=turn.document)
+    elif passages:
+        yield from write("itrg_refine", turn, parts, stop, passages=passages, document=turn.document)
     else:
         yield turn

@@ -35,22 +35,22 @@ def fit(name: str, llm: LLM, reply: int, **values: Any) -> tuple[Messages, tuple
     cuts: dict[str, int] = {}
     messages = render(name, **values)
     while llm.count(messages) > available:
-        what, values = _cut(values)
-        cuts[what] = cuts.get(what, 0) + 1
+        description, values = _cut(values)
+        cuts[description] = cuts.get(description, 0) + 1
         messages = render(name, **values)
-    return messages, tuple(f"{what} ({times})" for what, times in cuts.items())
+    return messages, tuple(f"{description} ({count})" for description, count in cuts.items())
 
 
 def _cut(values: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    for key, end, what in ORDER:
+    for key, end, description in ORDER:
         items = list(values.get(key, ()))
         if len(items) > (1 if key == "passages" else 0):
             items.pop(end)
-            return what, {**values, key: tuple(items)}
+            return description, {**values, key: tuple(items)}
     passage = values.get("passage")
     if passage is not None and len(passage.text) > SHORTEST:
-        half = replace(passage, text=shorten(passage.text, len(passage.text) // 2))
-        return "half of the passage", {**values, "passage": half}
+        halved = replace(passage, text=shorten(passage.text, len(passage.text) // 2))
+        return "half of the passage", {**values, "passage": halved}
     for key in TEXTS:
         if len(values.get(key, "")) > SHORTEST:
             return f"half of the {key}", {**values, key: shorten(values[key], len(values[key]) // 2)}

@@ -28,12 +28,12 @@ def best_sentences(
 
     The best sentence is always kept, and no sentence is cut. The sentences stand in the given `order`.
     """
-    found = _sentences(passages)
-    if not found:
+    candidates = _sentences(passages)
+    if not candidates:
         return tuple(Digest(passage.id, "") for passage in passages)
-    vectors = embedder.encode([question, *(sentence.text for sentence in found)])
-    scored = _scored(found, (vectors[1:] @ vectors[0]).tolist())
-    return tuple(_digest(passage, _best(_of(n, scored), chars), order) for n, passage in enumerate(passages))
+    vectors = embedder.encode([question, *(sentence.text for sentence in candidates)])
+    scored = _scored(candidates, (vectors[1:] @ vectors[0]).tolist())
+    return tuple(_digest(passage, _best(_in_passage(n, scored), chars), order) for n, passage in enumerate(passages))
 
 
 def likeliest_sentences(
@@ -52,19 +52,25 @@ def likeliest_sentences(
     Raises:
         SequiturError: the estimator can't be used; one that fails may raise any error.
     """
-    found = _sentences(passages)
+    candidates = _sentences(passages)
     texts = [
         replace(
             passages[sentence.passage], id=f"{passages[sentence.passage].id} {sentence.span.start}", text=sentence.text
         )
-        for sentence in found
+        for sentence in candidates
     ]
     estimates = [estimator.estimate(question, texts, stop) for question in questions]
-    scored = _scored(found, [fmean(one.score for one in of_one) for of_one in zip(*estimates, strict=True)])
-    kept = [best for n in range(len(passages)) for best in _best(_of(n, scored), chars=0)]
-    chars -= sum(sentence.length for sentence in kept)
-    kept += _best([sentence for sentence in scored if sentence not in kept], chars, at_least=0)
-    return tuple(_digest(passage, _of(n, kept), order) for n, passage in enumerate(passages))
+    scored = _scored(
+        candidates,
+        [
+            fmean(estimate.score for estimate in sentence_estimates)
+            for sentence_estimates in zip(*estimates, strict=True)
+        ],
+    )
+    selected = [sentence for n in range(len(passages)) for sentence in _best(_in_passage(n, scored), chars=0)]
+    chars -= sum(sentence.length for sentence in selected)
+    selected += _best([sentence for sentence in scored if sentence not in selected], chars, at_least=0)
+    return tuple(_digest(passage, _in_passage(n, selected), order) for n, passage in enumerate(passages))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,28 +96,28 @@ def _sentences(passages: Sequence[Passage]) -> list[_Sentence]:
     ]
 
 
-def _scored(found: Sequence[_Sentence], scores: Sequence[float]) -> list[_Sentence]:
-    return [replace(sentence, score=score) for sentence, score in zip(found, scores, strict=True)]
+def _scored(candidates: Sequence[_Sentence], scores: Sequence[float]) -> list[_Sentence]:
+    return [replace(sentence, score=score) for sentence, score in zip(candidates, scores, strict=True)]
 
 
-def _of(passage: int, scored: Sequence[_Sentence]) -> list[_Sentence]:
+def _in_passage(passage_index: int, scored: Sequence[_Sentence]) -> list[_Sentence]:
     """The sentences of one passage."""
-    return [sentence for sentence in scored if sentence.passage == passage]
+    return [sentence for sentence in scored if sentence.passage == passage_index]
 
 
 def _best(scored: Sequence[_Sentence], chars: int, at_least: int = 1) -> list[_Sentence]:
     """The best sentences up to the first that doesn't fit into `chars` characters, but always `at_least` so many."""
-    kept: list[_Sentence] = []
+    selected: list[_Sentence] = []
     for sentence in sorted(scored, key=lambda sentence: (-sentence.score, sentence.passage, sentence.span.start)):
-        if len(kept) >= at_least and sentence.length - 1 > chars:
+        if len(selected) >= at_least and sentence.length - 1 > chars:
             break
-        kept.append(sentence)
+        selected.append(sentence)
         chars -= sentence.length
-    return kept
+    return selected
 
 
-def _digest(passage: Passage, kept: Sequence[_Sentence], order: Order) -> Digest:
-    """The digest of a passage from the sentences that are `kept`, given best first."""
-    chosen = sorted(kept, key=lambda sentence: sentence.span.start) if order == "passage" else kept
-    text = " ".join(sentence.text for sentence in chosen)
-    return Digest(passage.id, text, tuple(sentence.span for sentence in chosen))
+def _digest(passage: Passage, selected: Sequence[_Sentence], order: Order) -> Digest:
+    """The digest of a passage from the sentences `selected`, given best first."""
+    ordered = sorted(selected, key=lambda sentence: sentence.span.start) if order == "passage" else selected
+    text = " ".join(sentence.text for sentence in ordered)
+    return Digest(passage.id, text, tuple(sentence.span for sentence in ordered))

@@ -12,12 +12,12 @@ import re
 from assistant.text.sentences import normalise
 
 # The word alone, or in a frame ("Answer: unknown", "The answer is unknown"), and what may follow it.
-_WORD = re.compile(
+_UNKNOWN_REPLY = re.compile(
     r"\W*(?:(?:final )?answer\W+)?(?:(?:the answer|it|that|this)(?: is|'s) )?unknown(?:\W*$|\s*[.,;:!?\n–—(-])",
     re.IGNORECASE,
 )
 # normalised like the answers that are measured
-_PAPERS = normalise("The provided input does not contain the context to answer the question.")
+_PAPER_SENTENCE = normalise("The provided input does not contain the context to answer the question.")
 
 
 def says_unknown(text: str) -> bool:
@@ -25,5 +25,5 @@ def says_unknown(text: str) -> bool:
 
     "Unknown Pleasures" is an answer, and so is a reply that answers first and then adds what is unknown.
     """
-    empty = not text.strip(" .*_\"'\n\t")
-    return empty or bool(_WORD.match(text.replace("’", "'"))) or normalise(text) == _PAPERS
+    is_empty = not text.strip(" .*_\"'\n\t")
+    return is_empty or bool(_UNKNOWN_REPLY.match(text.replace("’", "'"))) or normalise(text) == _PAPER_SENTENCE

@@ -30,9 +30,9 @@ _PACKAGES: dict[Kind, str] = {
 def names(kind: Kind) -> list[str]:
     """The variants there are, in alphabetical order."""
     folder = Path(__file__).parents[1].joinpath(*_PACKAGES[kind].split("."))
-    found = (one.name for one in pkgutil.iter_modules([str(folder)]) if not one.ispkg)
+    module_names = (module_info.name for module_info in pkgutil.iter_modules([str(folder)]) if not module_info.ispkg)
     # no file of Python's can be called as llama.cpp is
-    return sorted(name.replace("_", ".") if kind == "backends" else name for name in found)
+    return sorted(name.replace("_", ".") if kind == "backends" else name for name in module_names)
 
 
 def module(kind: Kind, name: str) -> ModuleType:
@@ -59,8 +59,8 @@ def described(kind: Kind, name: str) -> Variant:
     """The variant `name` in plain words; of one that is no longer there, as in old turns, only its name."""
     if name not in names(kind):
         return Variant(name, name, "")
-    found = module(kind, name)
-    return Variant(name, found.TITLE, found.SUMMARY)
+    variant_module = module(kind, name)
+    return Variant(name, variant_module.TITLE, variant_module.SUMMARY)
 
 
 def menu(kind: Kind) -> list[Variant]:

@@ -16,7 +16,7 @@ from assistant.retrieve.bm25 import Ranker, open_searcher, reading, searchable
 from assistant.retrieve.external_records import external_passage
 from assistant.types import Passage
 
-_HOW = "make it with: python -m pyserini.index.lucene --collection JsonCollection --storeRaw ..."
+_HOW_TO_INDEX = "make it with: python -m pyserini.index.lucene --collection JsonCollection --storeRaw ..."
 
 
 class Anserini:
@@ -30,7 +30,7 @@ class Anserini:
             LibraryError: there is none, it is empty, or it can't be read.
         """
         if not any(folder.glob("segments_*")):
-            raise LibraryError(f"There is no index in {folder}; {_HOW}.")
+            raise LibraryError(f"There is no index in {folder}; {_HOW_TO_INDEX}.")
         self._folder = folder
         self._searcher = jvm.call(self._open, k1, b)
 
@@ -53,7 +53,7 @@ class Anserini:
             self._ranker = Ranker(searcher, k1, b)
             reader = searcher.object.reader
             if int(reader.numDocs()) == 0:
-                raise LibraryError(f"The index in {self._folder} holds no passages; {_HOW}.")
+                raise LibraryError(f"The index in {self._folder} holds no passages; {_HOW_TO_INDEX}.")
             self._passage(reader.storedFields().document(0).get("raw"), 0.0)
         return searcher
 
@@ -66,5 +66,5 @@ class Anserini:
             return external_passage(json.loads(raw or ""), score, self._folder.name)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise TextlessIndexError(
-                f"The index in {self._folder} doesn't hold its passages' texts; {_HOW}."
+                f"The index in {self._folder} doesn't hold its passages' texts; {_HOW_TO_INDEX}."
             ) from error

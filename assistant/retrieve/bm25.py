@@ -34,11 +34,11 @@ CONTENTS, KEYWORDS = "contents", "keywords"
 # A query is cut to this many characters and Lucene's limit of unique terms is raised to as many: no query exceeds it.
 QUERY_CHARS = 20_000
 # Nanoseconds. Modification times are coarse, so that a more recent one can't distinguish two commits.
-SETTLED = 2_000_000_000
+SETTLED_NANOSECONDS = 2_000_000_000
 # How many passages are read at a time, so that searches needn't wait long.
 BATCH = 200
 _decode = json.JSONDecoder().raw_decode  # what `json.loads` does, in four fifths of its time
-AGAIN = (
+REBUILD_HINT = (
     "make it again with: python -m assistant index PATH... --library NAME "
     "(a published one with --prebuilt NAME; the starter library is made again when Sequitur starts)"
 )
@@ -59,7 +59,7 @@ class Bm25:
         """
         self._folders = folders
         self._weights = (k1, b)
-        self._touched: list[int] = []
+        self._modified: list[int] = []
         self._snapshot = jvm.call(_Snapshot, folders, k1, b)
 
     def search(self, query: str, k: int) -> list[Passage]:
@@ -97,7 +97,8 @@ class Bm25:
     def state(self) -> str:
         """A text that names the commits which the next search sees; it differs after every change."""
         return " ".join(
-            f"{folder.name}/{one}" for folder, one in zip(self._folders, _generations(self._folders), strict=True)
+            f"{folder.name}/{generation}"
+            for folder, generation in zip(self._folders, _generations(self._folders), strict=True)
         )
 
     def __len__(self) -> int:
@@ -106,11 +107,11 @@ class Bm25:
 
     def _current(self) -> _Snapshot:
         """The snapshot of the latest commits. Folders that have not changed for a while are not checked again."""
-        touched = [_touched(folder) for folder in self._folders]
-        if touched != self._touched or max(touched) > time_ns() - SETTLED:
+        modified = [_modified(folder) for folder in self._folders]
+        if modified != self._modified or max(modified) > time_ns() - SETTLED_NANOSECONDS:
             if _generations(self._folders) != self._snapshot.generations:
                 self._snapshot = _Snapshot(self._folders, *self._weights)
-            self._touched = touched
+            self._modified = modified
         return self._snapshot
 
 
@@ -146,43 +147,43 @@ class _Snapshot:
         self.generations = _generations(folders)
         for folder in folders:
             read_manifest(folder)
-        self._where = ", ".join(str(folder) for folder in folders)
-        with reading(self._where):
+        self._location = ", ".join(str(folder) for folder in folders)
+        with reading(self._location):
             self._searcher = _open(folders)
-            fields = _searched(self._searcher)
+            fields = _searched_fields(self._searcher)
         self._ranker = Ranker(self._searcher, k1, b, fields)
         self.count = int(self._searcher.object.reader.numDocs())
         self.size = int(self._searcher.object.reader.maxDoc())
         # At exit the process takes everything with it, Java included.
-        weakref.finalize(self, jvm.later, _close, self._searcher).atexit = False
+        weakref.finalize(self, jvm.call_later, _close, self._searcher).atexit = False
 
     def search(self, query: str, k: int) -> list[Passage]:
-        with reading(self._where):
+        with reading(self._location):
             return [_passage(raw, score) for raw, score in self._ranker.search(query, k)]
 
     def get(self, ids: Sequence[str]) -> list[Passage | None]:
-        with reading(self._where):
-            found = [self._searcher.object.doc_raw(one) for one in ids]
-        return [_passage(raw) if raw else None for raw in found]
+        with reading(self._location):
+            records = [self._searcher.object.doc_raw(id_) for id_ in ids]
+        return [_passage(raw) if raw else None for raw in records]
 
     def slice(self, start: int, end: int) -> list[Passage]:
         """The passages with Lucene's document numbers from `start` to `end`, without deleted ones."""
-        with reading(self._where):
+        with reading(self._location):
             reader = self._searcher.object.reader
             live = jvm.java("org.apache.lucene.index.MultiBits").getLiveDocs(reader)
             stored = reader.storedFields()
             return [_passage(stored.document(n).get("raw")) for n in range(start, end) if live is None or live.get(n)]
 
     def segments(self) -> list[Segment]:
-        with reading(self._where):
+        with reading(self._location):
             leaves = self._searcher.object.reader.leaves()
             return [self._segment(leaves.get(n)) for n in range(leaves.size())]
 
     def _segment(self, leaf: Any) -> Segment:
-        inside = jvm.cast("org.apache.lucene.index.SegmentReader", leaf.reader())
-        name = bytes(byte & 0xFF for byte in inside.getSegmentInfo().info.getId()).hex()
-        start, size = int(leaf.docBase), int(inside.maxDoc())
-        return Segment(name, size, _gone(inside), lambda begin, end: self.slice(start + begin, start + end))
+        segment_reader = jvm.cast("org.apache.lucene.index.SegmentReader", leaf.reader())
+        name = bytes(byte & 0xFF for byte in segment_reader.getSegmentInfo().info.getId()).hex()
+        start, size = int(leaf.docBase), int(segment_reader.maxDoc())
+        return Segment(name, size, _gone(segment_reader), lambda begin, end: self.slice(start + begin, start + end))
 
 
 def _gone(segment: Any) -> frozenset[int]:
@@ -213,18 +214,20 @@ class Ranker:
 
     def search(self, query: str, k: int) -> list[tuple[str | None, float]]:
         """The stored record and the score of each hit, best first."""
-        top = self._index.search(self._asked(query), k, self._order, True)
+        top = self._index.search(self._lucene_query(query), k, self._order, True)
         hits = jvm.java("io.anserini.search.ScoredDocs").fromTopDocs(top, self._index)
-        return [(one.get("raw"), score) for one, score in zip(hits.lucene_documents, hits.scores, strict=True)]
+        return [
+            (document.get("raw"), score) for document, score in zip(hits.lucene_documents, hits.scores, strict=True)
+        ]
 
-    def _asked(self, query: str) -> Any:
-        asked = [self._generator.buildQuery(field, self._analyzer, query) for field in self._fields]
-        if len(asked) == 1:
-            return asked[0]
-        either = jvm.java("org.apache.lucene.search.BooleanQuery$Builder")()
-        for one in asked:
-            either.add(one, jvm.java("org.apache.lucene.search.BooleanClause$Occur").SHOULD)
-        return either.build()
+    def _lucene_query(self, query: str) -> Any:
+        field_queries = [self._generator.buildQuery(field, self._analyzer, query) for field in self._fields]
+        if len(field_queries) == 1:
+            return field_queries[0]
+        builder = jvm.java("org.apache.lucene.search.BooleanQuery$Builder")()
+        for field_query in field_queries:
+            builder.add(field_query, jvm.java("org.apache.lucene.search.BooleanClause$Occur").SHOULD)
+        return builder.build()
 
 
 def searchable(query: str) -> str:
@@ -247,7 +250,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     return jvm.call(_read_manifest, folder)
 
 
-def raw(passage: Passage) -> str:
+def passage_json(passage: Passage) -> str:
     """The JSON that an index stores for a passage; the searched field `contents` is full title, line break, text."""
     contents = f"{passage.full_title}\n{passage.text}" if passage.full_title else passage.text
     record: dict[str, str | int] = {
@@ -279,30 +282,30 @@ def passage_of(record: Mapping[str, Any], score: float = 0.0) -> Passage:
 
 
 @contextmanager
-def reading(where: Path | str) -> Iterator[None]:
+def reading(location: Path | str) -> Iterator[None]:
     """Turns what Java raises while reading an index into a LibraryError with a sentence for a person."""
     try:
         yield
-    except jvm.failure() as error:
+    except jvm.java_exception() as error:
         if not error.classname:
             raise
         kind = str(error.classname).rpartition(".")[2]
         if kind != "IndexNotFoundException":  # there is none yet at the first start, and the sentence says all of it
-            _LOG.warning("reading %s failed: %s", where, error)
-        raise LibraryError(_sentence(kind, where)) from error
+            _LOG.warning("reading %s failed: %s", location, error)
+        raise LibraryError(_sentence(kind, location)) from error
 
 
-def no_index_in(where: Path | str) -> str:
+def no_index_in(location: Path | str) -> str:
     """The sentence for a person about a folder without a complete index."""
-    return f"There is no complete index in {where}; {AGAIN}."
+    return f"There is no complete index in {location}; {REBUILD_HINT}."
 
 
-def _sentence(kind: str, where: Path | str) -> str:
+def _sentence(kind: str, location: Path | str) -> str:
     if kind in {"IndexNotFoundException", "NoSuchFileException", "FileNotFoundException"}:
-        return no_index_in(where)
+        return no_index_in(location)
     if kind.startswith("IndexFormatToo"):
-        return f"The index in {where} is of another version; remove that folder and {AGAIN}."
-    return f"The index in {where} can't be read; remove that folder and {AGAIN}."
+        return f"The index in {location} is of another version; remove that folder and {REBUILD_HINT}."
+    return f"The index in {location} can't be read; remove that folder and {REBUILD_HINT}."
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
@@ -320,7 +323,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
     return manifest
 
 
-def _touched(folder: Path) -> int:
+def _modified(folder: Path) -> int:
     """When a file was last added to or removed from the folder, in nanoseconds; 0 if there is no folder."""
     try:
         return folder.stat().st_mtime_ns
@@ -353,7 +356,7 @@ def _open(folders: Sequence[Path]) -> Any:
     return searcher
 
 
-def _searched(searcher: Any) -> tuple[str, ...]:
+def _searched_fields(searcher: Any) -> tuple[str, ...]:
     """The fields to search; an index without keywords is searched as if there were no such field."""
     reader = jvm.cast("org.apache.lucene.index.IndexReader", searcher.object.reader)
     has_keywords = jvm.java("org.apache.lucene.index.MultiTerms").getTerms(reader, KEYWORDS) is not None

@@ -29,18 +29,18 @@ from numpy.typing import NDArray
 
 from assistant.errors import DamagedIndexError, LibraryError, disk_errors_as
 from assistant.protocols import Embedder, Progress
-from assistant.retrieve.encoded import Store, key_of, onto_disk, put
+from assistant.retrieve.encoded import VectorStore, key_of, flush_to_disk, write_atomically
 from assistant.retrieve.encoder_pieces import encoded_queries, texts_of
 from assistant.types import Passage
 
 _LOG = logging.getLogger(__name__)
-EXACT = 100_000
+MAX_EXACT_VECTORS = 100_000
 # In a segment of more, lists of near vectors are searched (IVF). HNSW finds as many or more in the same time, but takes
 # ten times as long to build: docs/results/retrieval.md. Lists are this many times the square root of the vectors; a
 # search looks into so many of them, and they are learned from so many vectors each.
-LISTS = 2
+LISTS_PER_ROOT = 2
 PROBES = 256
-TRAINED_ON = 64
+TRAINING_VECTORS_PER_LIST = 64
 MANIFEST = "manifest.json"
 _AGAIN = "remove the folder to have it made again"
 INDEX, ROWS, KEYS = ".faiss", ".json", ".keys"
@@ -119,7 +119,7 @@ class Dense:
             )
         self._embedder = embedder
         self._passages = passages
-        self._parts = [_Opened(folder, part, self._manifest.dimension) for part in self._manifest.parts]
+        self._parts = [_OpenPart(folder, part, self._manifest.dimension) for part in self._manifest.parts]
 
     @property
     def state(self) -> str:
@@ -133,7 +133,7 @@ class Dense:
     @property
     def pieces(self) -> Mapping[str, int]:
         """How many vectors each passage has, by its id: its best one counts."""
-        return Counter(one for part in self._parts for one in part.ids())
+        return Counter(passage_id for part in self._parts for passage_id in part.ids())
 
     @property
     def cut(self) -> int:
@@ -144,33 +144,33 @@ class Dense:
         """At most `k` passages, best first; the score is the inner product. A passage that is gone is left out."""
         if k <= 0 or not query.strip() or not self._manifest.rows:
             return []
-        best = list(self._best(encoded_queries(self._embedder, [query]), k).items())[:k]
-        passages = self._passages([one for one, _ in best])
-        return [replace(one, score=score) for one, (_, score) in zip(passages, best, strict=True) if one]
+        nearest = list(self._best_scores(encoded_queries(self._embedder, [query]), k).items())[:k]
+        passages = self._passages([passage_id for passage_id, _ in nearest])
+        return [replace(passage, score=score) for passage, (_, score) in zip(passages, nearest, strict=True) if passage]
 
-    def _best(self, vector: NDArray[np.float32], k: int) -> dict[str, float]:
+    def _best_scores(self, vector: NDArray[np.float32], k: int) -> dict[str, float]:
         """The scores of the nearest passages by id, best first: `k` of them, unless there are fewer.
 
         One passage may take many rows, so more are looked at until there are enough.
         """
-        most = self._manifest.rows
+        row_count = self._manifest.rows
         rows = 2 * k if any(part.pieces > 1 for part in self._manifest.parts) else k
         while True:
-            rows = min(rows, most)
-            best: dict[str, float] = {}
+            rows = min(rows, row_count)
+            best_scores: dict[str, float] = {}
             for score, passage in self._nearest(vector, rows):
-                best.setdefault(passage, score)
-            if len(best) >= k or rows == most:
-                return best
+                best_scores.setdefault(passage, score)
+            if len(best_scores) >= k or rows == row_count:
+                return best_scores
             rows *= 4
 
     def _nearest(self, vector: NDArray[np.float32], rows: int) -> list[tuple[float, str]]:
         """The scores of the nearest rows of all parts, with their passages' ids."""
-        found = [one for part in self._parts for one in part.search(vector, rows)]
-        return sorted(found, key=lambda one: (-one[0], one[1]))[:rows]
+        hits = [hit for part in self._parts for hit in part.search(vector, rows)]
+        return sorted(hits, key=lambda hit: (-hit[0], hit[1]))[:rows]
 
 
-class _Opened:
+class _OpenPart:
     """A part that can be searched."""
 
     def __init__(self, folder: Path, part: Part, dimension: int) -> None:
@@ -178,18 +178,22 @@ class _Opened:
         self._gone = frozenset(part.gone)
         self._index = _open(folder, part, dimension)
         self._live = part.rows - len(part.gone)
-        self._options = _leaving_out(part, self._index) if part.gone else None
+        self._options = _search_parameters(part, self._index) if part.gone else None
 
     def ids(self) -> Iterable[str]:
         """The passage of each row that isn't gone."""
-        return (one for row, one in enumerate(self._rows.ids) if row not in self._gone)
+        return (passage_id for row, passage_id in enumerate(self._rows.ids) if row not in self._gone)
 
     def search(self, vector: NDArray[np.float32], rows: int) -> Iterable[tuple[float, str]]:
         """The scores of the nearest rows, at most so many, with their passages' ids."""
         if not self._live:
             return []
-        scores, found = self._index.search(vector, min(rows, self._live), params=self._options)
-        return [(float(score), self._rows.ids[row]) for row, score in zip(found[0], scores[0], strict=True) if row >= 0]
+        scores, nearest_rows = self._index.search(vector, min(rows, self._live), params=self._options)
+        return [
+            (float(score), self._rows.ids[row])
+            for row, score in zip(nearest_rows[0], scores[0], strict=True)
+            if row >= 0
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +206,7 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class _Whole:
+class _SingleSegment:
     """All that an index is to hold, as one segment."""
 
     of: Iterable[Passage]
@@ -222,7 +226,7 @@ def build_dense(
     exact: int | None = None,
 ) -> None:
     """Make the dense index of these passages in `folder`, as one segment; see `update_dense`."""
-    update_dense(folder, [_Whole(passages)], embedder, progress, state, exact)
+    update_dense(folder, [_SingleSegment(passages)], embedder, progress, state, exact)
 
 
 def update_dense(
@@ -249,23 +253,23 @@ def update_dense(
     """
     with disk_errors_as(LibraryError, f"The dense index in {folder} can't be written", "free some space"):
         folder.mkdir(parents=True, exist_ok=True)
-        store, before = Store(folder, embedder), _kept_parts(folder)
-        new, texts = dict[int, Rows](), dict[str, str]()
+        store, kept_parts = VectorStore(folder, embedder), _kept_parts(folder)
+        new_rows, texts = dict[int, Rows](), dict[str, str]()
         for n, segment in enumerate(segments):
-            if segment.name not in before:
-                new[n], more = rows_of(segment.passages(), store, embedder)
-                texts |= more
+            if segment.name not in kept_parts:
+                new_rows[n], segment_texts = rows_of(segment.passages(), store, embedder)
+                texts |= segment_texts
         store.encode(texts, progress)
-        most = EXACT if exact is None else exact
+        exact_limit = MAX_EXACT_VECTORS if exact is None else exact
         parts = [
-            _written(folder, segment, new[n], store, most) if n in new
-            else _without(folder, before[segment.name], segment.gone)
+            _write_part(folder, segment, new_rows[n], store, exact_limit) if n in new_rows
+            else _with_removed(folder, kept_parts[segment.name], segment.gone)
             for n, segment in enumerate(segments)
         ]  # fmt: skip
         manifest = Manifest(embedder.name, store.dimension, state, tuple(part for part in parts if part.rows))
-        put(folder / MANIFEST, json.dumps(asdict(manifest)))
-        _sweep(folder, manifest)
-        _forget(folder, manifest, store)
+        write_atomically(folder / MANIFEST, json.dumps(asdict(manifest)))
+        _remove_unused_files(folder, manifest)
+        _drop_unused_vectors(folder, manifest, store)
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -275,9 +279,9 @@ def read_manifest(folder: Path) -> Manifest:
         LibraryError: there is none, or it can't be read.
     """
     try:
-        said = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        parts = tuple(Part(**{**one, "gone": tuple(one["gone"])}) for one in said["parts"])
-        return Manifest(said["encoder"], said["dimension"], said["state"], parts)
+        record = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        parts = tuple(Part(**{**part, "gone": tuple(part["gone"])}) for part in record["parts"])
+        return Manifest(record["encoder"], record["dimension"], record["state"], parts)
     except FileNotFoundError as error:
         raise LibraryError(
             f"There is no dense index in {folder}; it is made when dense retrieval is chosen."
@@ -301,12 +305,15 @@ def forget_index(folder: Path) -> None:
 
 
 def rows_of(
-    passages: Iterable[tuple[int, Passage]], known: Container[str], embedder: Embedder
+    passages: Iterable[tuple[int, Passage]], known_keys: Container[str], embedder: Embedder
 ) -> tuple[Rows, dict[str, str]]:
-    """The rows of an index of these passages, each with its number; and the texts by key. `known` has a vector of."""
+    """The rows of an index of these passages, each with its number; and their texts by key.
+
+    `known_keys` are those of texts that have a vector already.
+    """
     rows, texts = Rows(), dict[str, str]()
     for number, passage in passages:
-        for text in texts_of(passage, embedder, known):
+        for text in texts_of(passage, embedder, known_keys):
             rows.ids.append(passage.id)
             rows.numbers.append(number)
             rows.keys.append(key_of(text))
@@ -319,7 +326,7 @@ def _kept_parts(folder: Path) -> Mapping[str, Part]:
     if not (folder / MANIFEST).exists():
         return {}
     try:
-        return {one.segment: one for one in read_manifest(folder).parts if one.segment and _is_there(folder, one)}
+        return {part.segment: part for part in read_manifest(folder).parts if part.segment and _is_there(folder, part)}
     except LibraryError:
         _LOG.warning("the dense index in %s can't be read, or is of an earlier version; it is made again", folder)
         return {}
@@ -329,25 +336,25 @@ def _is_there(folder: Path, part: Part) -> bool:
     return all((folder / f"{part.file}{kind}").exists() for kind in (INDEX, ROWS, KEYS))
 
 
-def _written(folder: Path, segment: Segment, rows: Rows, store: Store, exact: int) -> Part:
+def _write_part(folder: Path, segment: Segment, rows: Rows, store: VectorStore, exact: int) -> Part:
     """The files of a segment, of which nothing is kept yet; the index comes last."""
     import faiss  # noqa: PLC0415
 
-    index = _filled(store, rows.keys, exact)
-    what = [segment.name, type(index).__name__, rows.numbers, rows.ids, rows.keys]
-    file = folder / sha256(json.dumps(what).encode()).hexdigest()[:16]
-    put(file.with_suffix(KEYS), "".join(f"{key}\n" for key in rows.keys))
-    put(file.with_suffix(ROWS), json.dumps({"ids": rows.ids, "numbers": rows.numbers}))
+    index = _faiss_index(store, rows.keys, exact)
+    identity = [segment.name, type(index).__name__, rows.numbers, rows.ids, rows.keys]
+    file = folder / sha256(json.dumps(identity).encode()).hexdigest()[:16]
+    write_atomically(file.with_suffix(KEYS), "".join(f"{key}\n" for key in rows.keys))
+    write_atomically(file.with_suffix(ROWS), json.dumps({"ids": rows.ids, "numbers": rows.numbers}))
     unfinished = file.with_suffix(f"{INDEX}.part")
     # To Python's own file: of a disk that is full when the last block goes out, FAISS's says nothing.
-    with unfinished.open("wb") as out:
-        faiss.write_index(index, faiss.PyCallbackIOWriter(out.write))  # type: ignore[attr-defined]
-        onto_disk(out)
+    with unfinished.open("wb") as output:
+        faiss.write_index(index, faiss.PyCallbackIOWriter(output.write))  # type: ignore[attr-defined]
+        flush_to_disk(output)
     unfinished.replace(file.with_suffix(INDEX))
     return Part(segment.name, file.name, len(rows.ids), max(Counter(rows.ids).values(), default=1), len(segment.gone))
 
 
-def _without(folder: Path, part: Part, gone: frozenset[int]) -> Part:
+def _with_removed(folder: Path, part: Part, gone: frozenset[int]) -> Part:
     """The part of a segment from which these passages are gone by now."""
     if len(gone) == part.removed:  # what is removed never comes back
         return part
@@ -370,16 +377,16 @@ def _read_rows(folder: Path, part: Part) -> Rows:
     return rows
 
 
-def _sweep(folder: Path, manifest: Manifest) -> None:
+def _remove_unused_files(folder: Path, manifest: Manifest) -> None:
     """Remove what belongs to no part."""
-    named = {f"{part.file}{kind}" for part in manifest.parts for kind in (INDEX, ROWS, KEYS)}
+    current_names = {f"{part.file}{kind}" for part in manifest.parts for kind in (INDEX, ROWS, KEYS)}
     for kind in (INDEX, ROWS, KEYS):
         for file in folder.glob(f"{'[0-9a-f]' * 16}{kind}*"):
-            if file.name not in named:
+            if file.name not in current_names:
                 file.unlink()
 
 
-def _forget(folder: Path, manifest: Manifest, store: Store) -> None:
+def _drop_unused_vectors(folder: Path, manifest: Manifest, store: VectorStore) -> None:
     """Have the vectors dropped that no part has any more, where they may be the most."""
     if 2 * sum(part.rows for part in manifest.parts) >= len(store):
         return
@@ -387,15 +394,15 @@ def _forget(folder: Path, manifest: Manifest, store: Store) -> None:
     store.forget_all_but([key for file in files for key in file.read_text("ascii").split()])
 
 
-def _filled(store: Store, keys: Sequence[str], exact: int) -> Any:
+def _faiss_index(store: VectorStore, keys: Sequence[str], exact: int) -> Any:
     """An index of these texts in order."""
     import faiss  # noqa: PLC0415
 
     index: Any = faiss.IndexFlatIP(store.dimension)
     if len(keys) > exact:
-        lists = min(round(LISTS * len(keys) ** 0.5), len(keys))
-        some = random.Random(0).sample(keys, min(TRAINED_ON * lists, len(keys)))  # noqa: S311 - no secret
-        index = inverted(np.concatenate(list(store.slices(some))), lists)
+        lists = min(round(LISTS_PER_ROOT * len(keys) ** 0.5), len(keys))
+        training_keys = random.Random(0).sample(keys, min(TRAINING_VECTORS_PER_LIST * lists, len(keys)))  # noqa: S311 - no secret
+        index = inverted(np.concatenate(list(store.slices(training_keys))), lists)
     for vectors in store.slices(keys):
         index.add(vectors)
     return index
@@ -424,13 +431,13 @@ def _open(folder: Path, part: Part, dimension: int) -> Any:
     return index
 
 
-def _leaving_out(part: Part, index: Any) -> Any:
-    """What a search is told, so that it finds no row that is gone."""
+def _search_parameters(part: Part, index: Any) -> Any:
+    """The FAISS search parameters by which no row that is gone is found."""
     faiss: Any = import_module("faiss")  # whose stubs know other arguments than it takes
 
     live = np.ones(part.rows, np.uint8)
     live[list(part.gone)] = 0
-    chosen = faiss.IDSelectorBitmap(np.packbits(live, bitorder="little"))
+    selector = faiss.IDSelectorBitmap(np.packbits(live, bitorder="little"))
     if isinstance(index, faiss.IndexIVF):
-        return faiss.SearchParametersIVF(sel=chosen, nprobe=PROBES)
-    return faiss.SearchParameters(sel=chosen)
+        return faiss.SearchParametersIVF(sel=selector, nprobe=PROBES)
+    return faiss.SearchParameters(sel=selector)

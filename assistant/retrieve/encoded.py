@@ -23,7 +23,7 @@ BATCH = 64
 SLICE = 10_000
 
 
-class Store:
+class VectorStore:
     """Vectors by the hash of their text, appended as they are encoded. What a crash left half written is cut off."""
 
     def __init__(self, folder: Path, embedder: Embedder) -> None:
@@ -32,8 +32,8 @@ class Store:
         self.dimension = int(embedder.encode([" "]).shape[1])
         self._check(folder / "encoder.json")
         lines = self._keys.read_text("ascii", "replace").split("\n") if self._keys.exists() else []
-        whole = (self._vectors.stat().st_size if self._vectors.exists() else 0) // self._width
-        self._rows = {key: row for row, key in enumerate(lines[:-1][:whole])}
+        complete_count = (self._vectors.stat().st_size if self._vectors.exists() else 0) // self._width
+        self._rows = {key: row for row, key in enumerate(lines[:-1][:complete_count])}
         if self._vectors.exists():
             os.truncate(self._vectors, len(self._rows) * self._width)
         if lines != [*self._rows, ""]:
@@ -57,7 +57,7 @@ class Store:
             vectors = self._embedder.encode([texts[key] for key in batch])
             with self._vectors.open("ab") as file:
                 file.write(np.ascontiguousarray(vectors, dtype="<f4").tobytes())
-                onto_disk(file)  # before a key vouches for them
+                flush_to_disk(file)  # before a key vouches for them
             with self._keys.open("a", encoding="ascii") as file:
                 file.write("".join(f"{key}\n" for key in batch))
             self._rows |= {key: len(self._rows) + n for n, key in enumerate(batch)}
@@ -74,45 +74,45 @@ class Store:
 
     def forget_all_but(self, keys: Sequence[str]) -> None:
         """Drop the vectors of other texts once they are the most. Killed meanwhile, it loses some, but mixes none."""
-        wanted = set(keys)
-        kept = [key for key in self._rows if key in wanted]
-        if 2 * len(kept) >= len(self._rows):
+        wanted_keys = set(keys)
+        kept_keys = [key for key in self._rows if key in wanted_keys]
+        if 2 * len(kept_keys) >= len(self._rows):
             return
         part = self._vectors.with_suffix(".part")
         with part.open("wb") as file:
-            for vectors in self.slices(kept):
+            for vectors in self.slices(kept_keys):
                 file.write(vectors.tobytes())
-            onto_disk(file)
+            flush_to_disk(file)
         self._keys.unlink()
         part.replace(self._vectors)
-        self._rows = {key: row for row, key in enumerate(kept)}
+        self._rows = {key: row for row, key in enumerate(kept_keys)}
         self._write_keys()
 
     def _write_keys(self) -> None:
-        put(self._keys, "".join(f"{key}\n" for key in self._rows))
+        write_atomically(self._keys, "".join(f"{key}\n" for key in self._rows))
 
     def _check(self, file: Path) -> None:
-        mine = json.dumps({"encoder": self._embedder.name, "dimension": self.dimension})
+        expected = json.dumps({"encoder": self._embedder.name, "dimension": self.dimension})
         if not file.exists():
-            put(file, mine)
-        elif file.read_text("utf-8", "replace") != mine:
+            write_atomically(file, expected)
+        elif file.read_text("utf-8", "replace") != expected:
             raise LibraryError(
                 f"The vectors in {file.parent} are of another encoder; remove the folder to start again."
             )
 
 
 def key_of(text: str) -> str:
-    """What a text's vector is kept under."""
+    """The key of a text's vector: the SHA-256 hash of the text."""
     return sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
-def onto_disk(file: BinaryIO) -> None:
-    """What was written, kept through a power cut."""
+def flush_to_disk(file: BinaryIO) -> None:
+    """Flush a file to the disk, so that what was written survives a power cut."""
     file.flush()
     os.fsync(file.fileno())
 
 
-def put(file: Path, text: str) -> None:
+def write_atomically(file: Path, text: str) -> None:
     """Write a file whole, or leave what was there."""
     part = file.with_name(f"{file.name}.part")
     part.write_text(text, encoding="utf-8")

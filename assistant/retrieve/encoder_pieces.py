@@ -71,16 +71,16 @@ def encoded_queries(embedder: Embedder, queries: Sequence[str]) -> NDArray[np.fl
     return embedder.encode_queries(queries) if isinstance(embedder, Encoder) else embedder.encode(queries)
 
 
-def texts_of(passage: Passage, embedder: Embedder, known: Container[str] = ()) -> list[str]:
-    """The texts to encode for a passage. `known` are the keys of texts that were encoded before."""
+def texts_of(passage: Passage, embedder: Embedder, known_keys: Container[str] = ()) -> list[str]:
+    """The texts to encode for a passage. `known_keys` are those of texts that were encoded before."""
     window, count = _limits(embedder)
-    whole = f"{passage.full_title}\n{passage.text}"
+    full_text = f"{passage.full_title}\n{passage.text}"
     # what was encoded whole before needs no counting, which takes a tenth as long as encoding does
-    texts = [whole] if key_of(whole) in known else pieces_of(passage, window, count)
+    texts = [full_text] if key_of(full_text) in known_keys else pieces_of(passage, window, count)
     spans = sentences(passage.text) if isinstance(embedder, BySentences) else []
     if len(spans) < 2:
         return texts
-    return [*texts, *(piece for span in spans for piece in cut(quote(passage.text, span), window, count))]
+    return [*texts, *(piece for span in spans for piece in text_pieces(quote(passage.text, span), window, count))]
 
 
 def _limits(embedder: Embedder) -> tuple[int, Count]:
@@ -93,14 +93,14 @@ def pieces_of(passage: Passage, window: int, count: Count = count_words) -> list
     A title that would fill more than half of the window is left out of the pieces.
     """
     title = passage.full_title
-    whole = f"{title}\n{passage.text}"
-    if count(whole) <= window:
-        return [whole]
+    full_text = f"{title}\n{passage.text}"
+    if count(full_text) <= window:
+        return [full_text]
     head = f"{title}\n" if count(title) <= window // 2 else "\n"
-    return [head + piece for piece in cut(passage.text, window, lambda piece: count(head + piece))]
+    return [head + piece for piece in text_pieces(passage.text, window, lambda piece: count(head + piece))]
 
 
-def cut(text: str, window: int, count: Count = count_words) -> list[str]:
+def text_pieces(text: str, window: int, count: Count = count_words) -> list[str]:
     """The text in pieces that fit the window, made of whole sentences unless a sentence is longer itself."""
     pieces = [""]
     for span in sentences(text):

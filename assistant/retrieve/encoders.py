@@ -71,7 +71,7 @@ class SentenceBert:
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Shape (len(texts), dimension), each row of length 1."""
-        with _quick(self._device):
+        with _half_precision(self._device):
             return self._embedder.encode(texts)
 
     def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -83,7 +83,7 @@ class Contriever:
     """Izacard et al., "Unsupervised Dense Information Retrieval with Contrastive Learning", TMLR 2022 (section 3)."""
 
     def __init__(self, folder: Path) -> None:
-        self._model = _Transformer(folder, "BertModel", _mean, add_pooling_layer=False)
+        self._model = _Transformer(folder, "BertModel", _mean_vector, add_pooling_layer=False)
         self.name = name_of(folder)
         self.window = min(self._model.window, MOST_TOKENS)
         self.count = self._model.count
@@ -106,8 +106,8 @@ class Dpr:
     def __init__(self, contexts: Path, questions: Path) -> None:
         if _architecture(questions) != QUESTIONS:
             raise ModelError(f"{questions.name} is no DPR encoder of questions; {_PAIR}.")
-        self._contexts = _Transformer(contexts, CONTEXTS, _first)
-        self._questions = _Transformer(questions, QUESTIONS, _first)
+        self._contexts = _Transformer(contexts, CONTEXTS, _cls_vector)
+        self._questions = _Transformer(questions, QUESTIONS, _cls_vector)
         if self._contexts.dimension != self._questions.dimension:
             raise ModelError(f"{contexts.name} and {questions.name} give vectors of different sizes; {_PAIR}.")
         self.name = f"{name_of(contexts)} {name_of(questions)}"
@@ -115,8 +115,8 @@ class Dpr:
 
     def count(self, text: str) -> int:
         """Tokens of a passage, whose first line is its title."""
-        title, _, rest = text.partition("\n")
-        return self._contexts.count(title, rest)
+        title, _, body = text.partition("\n")
+        return self._contexts.count(title, body)
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Shape (len(texts), dimension); lengths differ. The first line of a text is its title."""
@@ -134,13 +134,13 @@ class _Transformer:
     def __init__(self, folder: Path, architecture: str, pool: Pooling, **options: Any) -> None:
         import transformers  # noqa: PLC0415 - takes seconds to import
 
-        broken = _broken()
+        loading_errors = _loading_errors()
         try:
             self._tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
             self._model, report = getattr(transformers, architecture).from_pretrained(
                 folder, local_files_only=True, output_loading_info=True, **options
             )
-        except broken as error:
+        except loading_errors as error:
             raise ModelError(f"{folder} holds no complete encoder ({error}); fetch it again.") from error
         if report["missing_keys"]:
             raise ModelError(f"{folder} lacks weights ({min(report['missing_keys'])}); fetch it again.")
@@ -156,19 +156,19 @@ class _Transformer:
         """Shape (len(texts), dimension); `seconds` are second texts, read after the first and a [SEP]."""
         import torch  # noqa: PLC0415
 
-        rows = [_clean(one) for one in (texts, seconds) if one is not None]
+        columns = [_clean(column) for column in (texts, seconds) if column is not None]
         starts = range(0, len(texts), BATCH)
-        with torch.inference_mode(), _quick(self._device):
-            vectors = [self._batch([row[start : start + BATCH] for row in rows]) for start in starts]
+        with torch.inference_mode(), _half_precision(self._device):
+            vectors = [self._batch([column[start : start + BATCH] for column in columns]) for start in starts]
         return np.concatenate(vectors) if vectors else np.zeros((0, self.dimension), dtype=np.float32)
 
     def count(self, text: str, second: str | None = None) -> int:
         """Tokens of a text, or of two with a [SEP] between them, and of the marks around them."""
-        rows = _clean([one for one in (text, second) if one is not None])
-        return len(self._tokenizer(*rows, verbose=False)["input_ids"])
+        texts = _clean([part for part in (text, second) if part is not None])
+        return len(self._tokenizer(*texts, verbose=False)["input_ids"])
 
-    def _batch(self, rows: list[list[str]]) -> NDArray[np.float32]:
-        inputs = self._tokenizer(*rows, padding=True, truncation=True, max_length=self.window, return_tensors="pt")
+    def _batch(self, columns: list[list[str]]) -> NDArray[np.float32]:
+        inputs = self._tokenizer(*columns, padding=True, truncation=True, max_length=self.window, return_tensors="pt")
         inputs = inputs.to(self._device)
         pooled = self._pool(self._model(**inputs), inputs["attention_mask"])
         return np.asarray(pooled.float().cpu().numpy(), dtype=np.float32)
@@ -178,26 +178,26 @@ def _device() -> str:
     return "cuda" if sees_gpu() else "cpu"
 
 
-def _broken() -> tuple[type[Exception], ...]:
+def _loading_errors() -> tuple[type[Exception], ...]:
     """What loading raises where files are missing, cut short or of another kind."""
     from safetensors import SafetensorError  # noqa: PLC0415 - torch
 
     return OSError, ValueError, KeyError, RuntimeError, AttributeError, EOFError, UnpicklingError, SafetensorError
 
 
-def _mean(output: Any, mask: Any) -> Any:
+def _mean_vector(output: Any, mask: Any) -> Any:
     """The mean over the pieces of each text."""
     weights = mask.unsqueeze(-1)
     return (output.last_hidden_state * weights).sum(1) / weights.sum(1)
 
 
-def _first(output: Any, mask: Any) -> Any:  # noqa: ARG001 - a `Pooling`
+def _cls_vector(output: Any, mask: Any) -> Any:  # noqa: ARG001 - a `Pooling`
     """The vector of [CLS], after DPR's projection where it has one."""
     return output.pooler_output
 
 
 @contextmanager
-def _quick(device: str) -> Iterator[None]:
+def _half_precision(device: str) -> Iterator[None]:
     """Half precision where it is faster: 2.5 times, measured, with a cosine of 0.9999 to vectors of full precision.
 
     Without such instructions a CPU would be slower by it. Where torch isn't loaded, OpenVINO does so by itself.
@@ -209,16 +209,16 @@ def _quick(device: str) -> Iterator[None]:
 
 def _architecture(folder: Path) -> str:
     """What the model says that it is, "" where it says nothing."""
-    named = _json(folder / "config.json").get("architectures") or [""]
-    return str(named[0])
+    architectures = _json(folder / "config.json").get("architectures") or [""]
+    return str(architectures[0])
 
 
 def _json(file: Path) -> dict[str, Any]:
     try:
-        read = json.loads(file.read_text(encoding="utf-8"))
+        parsed = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}  # whoever loads the model says what it lacks
-    return read if isinstance(read, dict) else {}
+    return parsed if isinstance(parsed, dict) else {}
 
 
 def _clean(texts: Sequence[str]) -> list[str]:

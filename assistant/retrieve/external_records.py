@@ -30,13 +30,13 @@ def external_passage(record: Mapping[str, Any], score: float = 0.0, source: str 
     Raises:
         KeyError: the record has no id or no text, under any of the names above.
     """
-    key, contents = _first(record, _IDS), _first(record, _TEXTS)
+    key, contents = _first_value(record, _IDS), _first_value(record, _TEXTS)
     title = str(record.get("title") or "")
     text = contents.removeprefix(f"{title}\n") if title else contents
     return Passage(key, title, text, score, source=str(record.get("url") or source or key))
 
 
-def _first(record: Mapping[str, Any], names: tuple[str, ...]) -> str:
+def _first_value(record: Mapping[str, Any], names: tuple[str, ...]) -> str:
     for name in names:
         if record.get(name) is not None:
             return str(record[name])

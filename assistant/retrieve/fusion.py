@@ -22,14 +22,14 @@ def fuse(rankings: Mapping[str, Sequence[Passage]], k: int, constant: int = 60) 
     Returns:
         Passages with the fused score; `found_by` names the rankings that hold them, in their order.
     """
-    first: dict[str, Passage] = {}
+    passages: dict[str, Passage] = {}
     ranks: dict[str, dict[str, int]] = {}
     for name, ranking in rankings.items():
         for rank, passage in enumerate(ranking, 1):
-            first.setdefault(passage.id, passage)
+            passages.setdefault(passage.id, passage)
             ranks.setdefault(passage.id, {}).setdefault(name, rank)
     fused = [
-        replace(first[id_], score=sum(1 / (constant + rank) for rank in by_name.values()), found_by=tuple(by_name))
+        replace(passages[id_], score=sum(1 / (constant + rank) for rank in by_name.values()), found_by=tuple(by_name))
         for id_, by_name in ranks.items()
     ]
     # Sorting is stable, and passages were met in the order of the rankings.

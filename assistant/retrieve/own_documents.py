@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from assistant.retrieve.bm25 import Bm25  # starts the JVM
 
 # How many own passages take part in every turn, those that a search of the own documents alone finds first.
-CANDIDATES = 8
+OWN_CANDIDATES = 8
 # How many times more passages are searched for at first than are wanted.
-AHEAD = 4
+DEPTH_FACTOR = 4
 
 
-class WithOwn:
+class WithOwnDocuments:
     """A `Retriever` that marks, among the passages of another, those of the person's own documents as `own`.
 
     A library of thousands of passages has many that share words with a question, and would hide the few of one's own.
@@ -36,13 +36,16 @@ class WithOwn:
         Raises:
             LibraryError: an index can't be read any more.
         """
-        found = self._retriever.search(query, k)
-        held = self._documents.get([passage.id for passage in found])
-        found = [replace(passage, own=one is not None) for passage, one in zip(found, held, strict=True)]
+        passages = self._retriever.search(query, k)
+        own_passages = self._documents.get([passage.id for passage in passages])
+        passages = [
+            replace(passage, own=own_passage is not None)
+            for passage, own_passage in zip(passages, own_passages, strict=True)
+        ]
         if self._alone is None:
-            return found
-        own = [replace(passage, own=True) for passage in self._alone.search(query, min(CANDIDATES, k))]
-        return fuse({"all": found, "own": own}, k)
+            return passages
+        own_ranking = [replace(passage, own=True) for passage in self._alone.search(query, min(OWN_CANDIDATES, k))]
+        return fuse({"all": passages, "own": own_ranking}, k)
 
 
 class DocumentFilter:
@@ -58,10 +61,10 @@ class DocumentFilter:
         Raises:
             LibraryError: an index can't be read any more.
         """
-        depth = AHEAD * k
+        depth = DEPTH_FACTOR * k
         while True:
-            found = self._retriever.search(query, depth)
-            inside = [passage for passage in found if self._document_of(passage.id) in self._documents]
-            if len(inside) >= k or len(found) < depth or not k:
-                return inside[:k]
-            depth *= AHEAD
+            passages = self._retriever.search(query, depth)
+            matching = [passage for passage in passages if self._document_of(passage.id) in self._documents]
+            if len(matching) >= k or len(passages) < depth or not k:
+                return matching[:k]
+            depth *= DEPTH_FACTOR

@@ -93,7 +93,7 @@ class PostgresDense:
     def state(self) -> str | None:
         """The `state` that `build` was last given; None where it never ended."""
         with self._engine.connect() as connection:
-            state: str | None = connection.scalar(select(_BUILDS.c.state).where(self._mine(_BUILDS)))
+            state: str | None = connection.scalar(select(_BUILDS.c.state).where(self._of_this_index(_BUILDS)))
             return state
 
     def build(self, passages: Iterable[Passage], progress: Progress, state: str) -> None:
@@ -107,14 +107,14 @@ class PostgresDense:
         Raises:
             SequiturError: the database can't be reached or written.
         """
-        with self._alone():
-            rows, texts = rows_of(enumerate(passages), set(self._known()), self._embedder)
+        with self._build_lock():
+            rows, texts = rows_of(enumerate(passages), set(self._stored_keys()), self._embedder)
             self._encode(texts, progress)
-            wanted = list(dict.fromkeys(zip(rows.ids, rows.keys, strict=True)))
+            passage_keys = list(dict.fromkeys(zip(rows.ids, rows.keys, strict=True)))
             with self._engine.begin() as connection:
-                self._arrange(connection, wanted)
-                connection.execute(delete(_BUILDS).where(self._mine(_BUILDS)))
-                connection.execute(insert(_BUILDS).values(**self._named, state=state))
+                self._arrange(connection, passage_keys)
+                connection.execute(delete(_BUILDS).where(self._of_this_index(_BUILDS)))
+                connection.execute(insert(_BUILDS).values(**self._key_columns, state=state))
 
     def search(self, query: str, k: int) -> list[Passage]:
         """At most `k` passages, best first; the score is the inner product. A passage that is gone is left out."""
@@ -122,46 +122,48 @@ class PostgresDense:
             return []
         vector = encoded_queries(self._embedder, [query])[0]
         score = func.max(-_VECTORS.c.vector.max_inner_product(vector), type_=Float).label("score")
-        best = select(_VECTORS.c.passage, score).where(self._mine(_VECTORS), _VECTORS.c.passage != "")
+        ranking = select(_VECTORS.c.passage, score).where(self._of_this_index(_VECTORS), _VECTORS.c.passage != "")
         with self._engine.connect() as connection:
-            rows = connection.execute(best.group_by(_VECTORS.c.passage).order_by(score.desc()).limit(k)).all()
+            rows = connection.execute(ranking.group_by(_VECTORS.c.passage).order_by(score.desc()).limit(k)).all()
         passages = self._passages([row.passage for row in rows])
-        return [replace(one, score=float(row.score)) for one, row in zip(passages, rows, strict=True) if one]
+        return [
+            replace(passage, score=float(row.score)) for passage, row in zip(passages, rows, strict=True) if passage
+        ]
 
     @property
-    def _named(self) -> dict[str, str]:
+    def _key_columns(self) -> dict[str, str]:
         return {"library": self._library, "encoder": self._embedder.name}
 
-    def _mine(self, table: Table) -> ColumnElement[bool]:
+    def _of_this_index(self, table: Table) -> ColumnElement[bool]:
         return (table.c.library == self._library) & (table.c.encoder == self._embedder.name)
 
-    def _known(self) -> Sequence[str]:
+    def _stored_keys(self) -> Sequence[str]:
         """The keys of the texts that have a vector."""
         with self._engine.connect() as connection:
-            return connection.scalars(select(_VECTORS.c.key).where(self._mine(_VECTORS)).distinct()).all()
+            return connection.scalars(select(_VECTORS.c.key).where(self._of_this_index(_VECTORS)).distinct()).all()
 
     def _encode(self, texts: dict[str, str], progress: Progress) -> None:
         """Store the vectors of new texts under no passage yet: what is broken off is gone on with from there."""
-        known = set(self._known())
-        missing = [key for key in texts if key not in known]
+        stored_keys = set(self._stored_keys())
+        missing = [key for key in texts if key not in stored_keys]
         for start in range(0, len(missing), BATCH):
             batch = missing[start : start + BATCH]
             vectors = self._embedder.encode([texts[key] for key in batch])
             rows = [
-                {**self._named, "passage": "", "key": key, "vector": vector}
+                {**self._key_columns, "passage": "", "key": key, "vector": vector}
                 for key, vector in zip(batch, vectors, strict=True)
             ]
             with self._engine.begin() as connection:
                 connection.execute(insert(_VECTORS), rows)
             progress(start + len(batch), len(missing))
 
-    def _arrange(self, connection: Connection, wanted: Sequence[tuple[str, str]]) -> None:
+    def _arrange(self, connection: Connection, passage_keys: Sequence[tuple[str, str]]) -> None:
         """Let each passage have its rows, and no others be there."""
         connection.execute(
             text("CREATE TEMP TABLE wanted (passage text, key varchar(64), PRIMARY KEY (passage, key)) ON COMMIT DROP")
         )
-        if wanted:
-            rows = [{"passage": passage, "key": key} for passage, key in wanted]
+        if passage_keys:
+            rows = [{"passage": passage, "key": key} for passage, key in passage_keys]
             connection.execute(text("INSERT INTO wanted VALUES (:passage, :key)"), rows)
         connection.execute(
             text(
@@ -169,18 +171,18 @@ class PostgresDense:
                 "(SELECT DISTINCT ON (key) key, vector FROM passage_vectors WHERE library = :library "
                 "AND encoder = :encoder) v ON v.key = w.key ON CONFLICT DO NOTHING"
             ),
-            self._named,
+            self._key_columns,
         )
         connection.execute(
             text(
                 "DELETE FROM passage_vectors v WHERE library = :library AND encoder = :encoder AND NOT EXISTS "
                 "(SELECT FROM wanted w WHERE w.passage = v.passage AND w.key = v.key)"
             ),
-            self._named,
+            self._key_columns,
         )
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _build_lock(self) -> Iterator[None]:
         """No other process builds the same meanwhile; it is waited for."""
         lock = {"lock": _number(f"{self._library} {self._embedder.name}")}
         with self._engine.connect() as connection:
@@ -193,5 +195,5 @@ class PostgresDense:
 
 
 def _number(name: str) -> int:
-    """What an advisory lock of this name has for one: 60 bits."""
+    """The number of the advisory lock of this name: 60 bits of a hash."""
     return int(key_of(f"vectors {name}")[:15], 16)

@@ -8,7 +8,7 @@ from string import punctuation
 from assistant.protocols import Parts
 from assistant.retrieve.fusion import fuse
 from assistant.text.overlap import coverage
-from assistant.text.sentences import in_full
+from assistant.text.sentences import with_usa
 from assistant.types import Query, Turn
 
 
@@ -18,9 +18,9 @@ def search_text(turn: Turn) -> str:
     Otherwise the message is left out: words of both would count twice, and outweigh the one that replaced "there".
     The pronoun "us", which Lucene takes for the US, is left out as well.
     """
-    asked = turn.rest or turn.utterance
-    lost = turn.rewritten and coverage(in_full(asked), turn.question) < 1
-    text = f"{asked} {turn.question}" if lost else turn.question
+    message = turn.rest or turn.utterance
+    words_lost = turn.rewritten and coverage(with_usa(message), turn.question) < 1
+    text = f"{message} {turn.question}" if words_lost else turn.question
     return " ".join(word for word in text.split(" ") if word.strip(punctuation) != "us")
 
 

@@ -30,7 +30,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         yield turn
     elif answer.origin == "model" or policy in {"refuse", "ask"}:
         yield _not_held(turn)
-    elif _of_own_documents(turn):
+    elif _is_from_own_documents(turn):
         yield replace(_not_held(turn), own_answer="")
     elif policy == "answer":
         yield _labelled(turn, answer)
@@ -45,9 +45,9 @@ def _labelled(turn: Turn, answer: Answer) -> Turn:
     return replace(turn.with_event("unsupported"), answer=unbacked(answer.text), citations=())
 
 
-def _of_own_documents(turn: Turn) -> bool:
-    most = max((passage.confidence or 0.0 for passage in turn.passages), default=0.0)
-    likeliest = [passage for passage in turn.passages if passage.confidence == most] or turn.passages[:1]
+def _is_from_own_documents(turn: Turn) -> bool:
+    highest = max((passage.confidence or 0.0 for passage in turn.passages), default=0.0)
+    likeliest = [passage for passage in turn.passages if passage.confidence == highest] or turn.passages[:1]
     return any(passage.own for passage in likeliest)
 
 

@@ -21,7 +21,7 @@ from assistant.grounding.support import Finding, judge_sentences
 from assistant.judges.addresses import addresses_question
 from assistant.protocols import Parts
 from assistant.strategies.shared.strategy import strategy_named
-from assistant.text.markers import Marked, read
+from assistant.text.markers import UnmarkedText, extract_markers
 from assistant.text.sentences import quote
 from assistant.types import Passage, Span, Turn
 
@@ -59,21 +59,21 @@ def citations(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     if turn.answer is None or stop.is_set():
         yield turn
         return
-    extra = strategy_named(turn.choices.strategy).sources(turn)
-    passages = (*turn.passages, *extra)
-    marked = read(turn.answer.text, most=len(passages))
+    strategy_sources = strategy_named(turn.choices.strategy).sources(turn)
+    passages = (*turn.passages, *strategy_sources)
+    marked = extract_markers(turn.answer.text, max_number=len(passages))
     spans = segments(marked.text)
     try:
         findings = _findings(marked, spans, passages, turn, parts, stop)
     except Exception as error:  # noqa: BLE001 - a model may fail in any way, and the answer is there without it
-        yield with_citations(turn.with_event("not_checked", _why(error)), marked.text, spans, [None] * len(spans))
+        yield with_citations(turn.with_event("not_checked", _reason(error)), marked.text, spans, [None] * len(spans))
         return
     if not stop.is_set():
         turn = with_citations(turn, marked.text, spans, findings)
-        cited = {citation.passage_id for citation in turn.citations}
+        cited_ids = {citation.passage_id for citation in turn.citations}
         turn = replace(
             turn,
-            passages=(*turn.passages, *(passage for passage in extra if passage.id in cited)),
+            passages=(*turn.passages, *(passage for passage in strategy_sources if passage.id in cited_ids)),
             answer=replace(turn.answer, unknown=not turn.citations) if turn.answer else None,
         )
     yield turn
@@ -88,7 +88,7 @@ def second_look(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         yield turn
         return
     try:
-        passed = addresses_question(turn, read(turn.answer.text).text, parts, stop)
+        passed = addresses_question(turn, extract_markers(turn.answer.text).text, parts, stop)
     except SequiturError as error:
         yield turn.with_event("second_look_failed", error)
         return
@@ -98,7 +98,7 @@ def second_look(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
 
 def _findings(
-    marked: Marked, spans: Sequence[Span], passages: Sequence[Passage], turn: Turn, parts: Parts, stop: Event
+    marked: UnmarkedText, spans: Sequence[Span], passages: Sequence[Passage], turn: Turn, parts: Parts, stop: Event
 ) -> list[Finding | None]:
     texts = claims([quote(marked.text, span) for span in spans])
     if not any(texts):
@@ -109,7 +109,7 @@ def _findings(
     return judge_sentences(texts, evidence, turn, parts.support(parts.llm), stop)
 
 
-def _why(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     if isinstance(error, SequiturError):
         return str(error)
     _LOG.error("the judge of support failed", exc_info=error)

@@ -17,15 +17,15 @@ from assistant.prompting.stream import stream
 from assistant.prompting.unknown import says_unknown
 from assistant.protocols import Parts
 from assistant.strategies.shared.reading import FACTOID_MAX_TOKENS
-from assistant.text.markers import read
+from assistant.text.markers import extract_markers
 from assistant.text.overlap import contradiction, echoes
-from assistant.text.sentences import finished, quote, sentences, words
+from assistant.text.sentences import finished_text, quote, sentences, words
 from assistant.types import Answer, Claim, Completion, Turn
 
 # A reply of up to so many words is a name or a number, whatever it looks like.
-_BARE = 3
+_MAX_BARE_WORDS = 3
 # How a completion that was not written to its end tells of it: there is more to come, or it was stopped.
-_WRITING = ("", "cancelled")
+_UNFINISHED = ("", "cancelled")
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
@@ -41,13 +41,13 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         if completion.read:
             yield turn
             continue
-        text = finished(completion, form)
-        ended = completion.finish not in _WRITING
-        unknown = ended and (says_unknown(text) or (form == "chat" and echoes(turn.question, text)))
-        if unknown or form == "factoid":
-            yield replace(turn, answer=Answer(text, unknown, "model"))
-        elif ended and _is_guess(text, turn.question, completion, parts.settings.turn.guess_below):
-            yield replace(turn, answer=Answer(text, unknown=True, origin="model"), own_answer=read(text).text)
+        text = finished_text(completion, form)
+        is_complete = completion.finish not in _UNFINISHED
+        is_unknown = is_complete and (says_unknown(text) or (form == "chat" and echoes(turn.question, text)))
+        if is_unknown or form == "factoid":
+            yield replace(turn, answer=Answer(text, is_unknown, "model"))
+        elif is_complete and _is_guess(text, turn.question, completion, parts.settings.turn.guess_below):
+            yield replace(turn, answer=Answer(text, unknown=True, origin="model"), own_answer=extract_markers(text).text)
         else:
             yield replace(turn, answer=unbacked(text))
 
@@ -63,10 +63,10 @@ def _is_guess(text: str, question: str, completion: Completion, threshold: float
         return True
     if exp(min(completion.logprobs, default=0.0)) >= threshold:
         return False
-    said = (quote(text, span) for span in sentences(text))
-    return len(words(text)) <= _BARE or any(contradiction(sentence, question) for sentence in said)
+    text_sentences = (quote(text, span) for span in sentences(text))
+    return len(words(text)) <= _MAX_BARE_WORDS or any(contradiction(sentence, question) for sentence in text_sentences)
 
 
 def unbacked(text: str) -> Answer:
     """A chat answer without any source, and without the citation markers that the model wrote."""
-    return Answer(read(text).text, origin="model", outcome="own")
+    return Answer(extract_markers(text).text, origin="model", outcome="own")

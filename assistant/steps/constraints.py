@@ -21,15 +21,19 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
     Where the judge can't be used nothing is marked; the next step asks it the same, and adds the event that says why.
     """
-    judge, unused = parts.suitability, [fact.text for fact in turn.facts if not fact.used]
-    if not unused or judge is None or not parts.settings.facts.constraints or stop.is_set():
+    judge, unused_facts = parts.suitability, [fact.text for fact in turn.facts if not fact.used]
+    if not unused_facts or judge is None or not parts.settings.facts.constraints or stop.is_set():
         yield turn
         return
     texts = [quote(digest.text, span) for digest in turn.digests for span in sentences(digest.text)]
     try:
-        rows = judge.clashes(unused, texts, stop, turn.question)
+        rows = judge.clashes(unused_facts, texts, stop, turn.question)
     except SequiturError:
         yield turn
         return
-    clashing = {fact for fact, row in zip(unused, rows, strict=True) if max(row, default=0.0) >= judge.threshold}
-    yield replace(turn, facts=tuple(replace(fact, used=fact.used or fact.text in clashing) for fact in turn.facts))
+    clashing_facts = {
+        fact for fact, row in zip(unused_facts, rows, strict=True) if max(row, default=0.0) >= judge.threshold
+    }
+    yield replace(
+        turn, facts=tuple(replace(fact, used=fact.used or fact.text in clashing_facts) for fact in turn.facts)
+    )

@@ -16,7 +16,7 @@ from assistant.prompting.render import render
 from assistant.prompting.sentence_selection import best_sentences, likeliest_sentences
 from assistant.protocols import Parts
 from assistant.settings import Settings
-from assistant.text.sentences import finished, sentences, whole_sentences
+from assistant.text.sentences import finished_text, sentences, whole_sentences
 from assistant.types import Digest, Options, Passage, Turn
 
 _LOG = logging.getLogger(__name__)
@@ -34,12 +34,12 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     digests = (_likeliest(turn, parts, stop) if knobs.digest == "relevant" else ()) or best_sentences(
         turn.passages, turn.contextual, parts.embedder, knobs.max_digest_chars, knobs.digest_order
     )
-    short = [replace(passage, text=digest.text) for passage, digest in zip(turn.passages, digests, strict=True)]
+    shortened = [replace(passage, text=digest.text) for passage, digest in zip(turn.passages, digests, strict=True)]
     if knobs.digest == "llm":
-        digests = _replaced(digests, _by_chat(short, parts, stop))
+        digests = _replaced(digests, _by_chat(shortened, parts, stop))
     elif knobs.digest == "seq2seq" and not stop.is_set():
         try:
-            digests = _replaced(digests, _by_seq2seq(short, parts.settings, stop))
+            digests = _replaced(digests, _by_seq2seq(shortened, parts.settings, stop))
         except ModelError as error:
             turn = turn.with_event("summary_failed", error)
     yield replace(turn, digests=digests)
@@ -65,7 +65,7 @@ def _likeliest(turn: Turn, parts: Parts, stop: Event) -> tuple[Digest, ...]:
 
 def _by_chat(passages: Sequence[Passage], parts: Parts, stop: Event) -> list[str]:
     prompts = [fit("digest", parts.llm, _MAX_TOKENS, passage=passage)[0] for passage in passages]
-    return [finished(reply, "chat") for reply in parts.llm.complete(prompts, Options(max_tokens=_MAX_TOKENS), stop)]
+    return [finished_text(reply, "chat") for reply in parts.llm.complete(prompts, Options(max_tokens=_MAX_TOKENS), stop)]
 
 
 def _by_seq2seq(passages: Sequence[Passage], settings: Settings, stop: Event) -> list[str]:
@@ -77,18 +77,19 @@ def _by_seq2seq(passages: Sequence[Passage], settings: Settings, stop: Event) ->
     from assistant.llm.summariser import load  # noqa: PLC0415 - torch
 
     prompts = [render("digest", passage=passage) for passage in passages]
-    chosen = prompts if settings.turn.summariser_prompted else [prompt[-1:] for prompt in prompts]
-    texts = ["\n\n".join(message.content for message in messages) for messages in chosen]
+    message_lists = prompts if settings.turn.summariser_prompted else [prompt[-1:] for prompt in prompts]
+    texts = ["\n\n".join(message.content for message in messages) for messages in message_lists]
     return [whole_sentences(text) for text in load(settings).summarise(texts, _MAX_TOKENS, stop)]
 
 
 def _replaced(digests: Sequence[Digest], summaries: Sequence[str]) -> tuple[Digest, ...]:
     """The digests with these summaries, each cut to its first sentences; an empty summary leaves a digest as it is."""
     return tuple(
-        replace(digest, text=_first(summary) or digest.text) for digest, summary in zip(digests, summaries, strict=True)
+        replace(digest, text=_first_sentences(summary) or digest.text)
+        for digest, summary in zip(digests, summaries, strict=True)
     )
 
 
-def _first(text: str) -> str:
+def _first_sentences(text: str) -> str:
     spans = sentences(text)[:_MOST_SENTENCES]
     return text[: spans[-1].end].strip() if spans else ""

@@ -12,7 +12,7 @@ from threading import Event
 
 from assistant.protocols import Parts
 from assistant.types import Turn
-from ptkb.extract import lasting, outdated, unknown, without_statements
+from ptkb.extract import lasting_statements, outdated_facts, unknown_statements, without_statements
 from ptkb.rank import rank
 from ptkb.stated import stated_before, stated_now
 
@@ -23,14 +23,14 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG00
     A fact that a newer one contradicts is left out. The model is always given what the message itself states.
     """
     knobs, embedder = parts.settings.facts, parts.embedder
-    stated = lasting(turn.said, embedder)
-    turn = replace(turn, stated=stated, rest=without_statements(turn.said, embedder) if stated else "")
-    told = stated_now(turn, embedder)
-    before = [one for one in stated_before(turn, embedder) if unknown([one.text], told, embedder)]
-    facts = [*turn.known, *before, *told]
-    contradicted = outdated(facts)
+    stated = lasting_statements(turn.utterance_in_english, embedder)
+    turn = replace(turn, stated=stated, rest=without_statements(turn.utterance_in_english, embedder) if stated else "")
+    stated_facts = stated_now(turn, embedder)
+    earlier_facts = [fact for fact in stated_before(turn, embedder) if unknown_statements([fact.text], stated_facts, embedder)]
+    facts = [*turn.known, *earlier_facts, *stated_facts]
+    contradicted_ids = outdated_facts(facts)
     ranked = rank(
-        [fact for fact in facts if fact.id not in contradicted],
+        [fact for fact in facts if fact.id not in contradicted_ids],
         turn.request,
         turn.history,
         embedder,
@@ -38,8 +38,10 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG00
         knobs.max_facts,
         knobs.max_chars_to_tell_all,
     )
-    stored, now = {fact.id for fact in turn.known}, {fact.id for fact in told}
+    stored_ids, stated_ids = {fact.id for fact in turn.known}, {fact.id for fact in stated_facts}
     yield replace(
         turn,
-        facts=tuple(replace(fact, stored=fact.id in stored, told=fact.told or fact.id in now) for fact in ranked),
+        facts=tuple(
+            replace(fact, stored=fact.id in stored_ids, told=fact.told or fact.id in stated_ids) for fact in ranked
+        ),
     )

@@ -24,7 +24,7 @@ from assistant.protocols import Embedder, Estimator, Parts, Retriever
 from assistant.settings import RelevanceSettings, TurnSettings
 from assistant.text.sentences import quote, sentences
 from assistant.types import Asks, Intent, Turn
-from ptkb.extract import only_tells
+from ptkb.extract import only_states_facts
 
 _LOG = logging.getLogger(__name__)
 Encode = Callable[[Sequence[str], Embedder], NDArray[np.float32]]
@@ -34,21 +34,25 @@ MEMORY: tuple[Asks, ...] = ("recall", "forget", "why")
 TALK_OR_NOT: tuple[Intent, ...] = ("small_talk", "conversation", "question")
 MORE: dict[Intent, str] = {"small_talk": "more_small_talk", "question": "more_questions"}
 MORE_LIKELY = 0.5
-_GREETING = 2
-_OPENING = 4
+_GREETING_WORDS = 2
+_OPENING_WORDS = 4
 # Questions about a piece of writing: how to do it, who did it, what it says; not "How about a poem?".
 _ABOUT = re.compile(r"\W*(?:(?:what|how)(?! about)|which|who|whose|where|when|why)\b", re.IGNORECASE)
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `intent` and `asks`; talk that the library surely answers counts as a question."""
-    knobs, embedder, read = parts.settings.turn, parts.embedder, _read(turn.said, parts.embedder)
-    asks = _asks(read, embedder, knobs)
+    knobs, embedder, encoded = (
+        parts.settings.turn,
+        parts.embedder,
+        _encoded_utterance(turn.utterance_in_english, parts.embedder),
+    )
+    asks = _asks(encoded, embedder, knobs)
     if asks:
         yield replace(turn, intent="conversation", asks=asks)
         return
-    intent = _intent(turn.said, read, embedder, knobs)
-    intent = "question" if intent in TALK and _looked_up(turn, parts, stop) else intent
+    intent = _intent(turn.utterance_in_english, encoded, embedder, knobs)
+    intent = "question" if intent in TALK and _is_answered_by_library(turn, parts, stop) else intent
     yield replace(turn, intent=intent)
 
 
@@ -60,7 +64,7 @@ def intent_of(utterance: str, embedder: Embedder, knobs: TurnSettings) -> Intent
     work on: a further sentence makes it a question only by a question mark, and not behind a colon ("Translate this:
     Where is the station?"). A message that only tells something about its writer is no question.
     """
-    return _intent(utterance, _read(utterance, embedder), embedder, knobs)
+    return _intent(utterance, _encoded_utterance(utterance, embedder), embedder, knobs)
 
 
 def asks_of(utterance: str, embedder: Embedder, knobs: TurnSettings) -> Asks:
@@ -68,11 +72,11 @@ def asks_of(utterance: str, embedder: Embedder, knobs: TurnSettings) -> Asks:
 
     That is what one of its sentences most likely asks, unless another sentence is a question of its own.
     """
-    return _asks(_read(utterance, embedder), embedder, knobs)
+    return _asks(_encoded_utterance(utterance, embedder), embedder, knobs)
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _EncodedUtterance:
     """The sentences of an utterance, and their vectors with those of their first words: (sentences, 2 d)."""
 
     pieces: list[str]
@@ -84,25 +88,29 @@ class _Read:
         return self.both[:, : self.both.shape[1] // 2]
 
 
-def _read(utterance: str, embedder: Embedder) -> _Read:
+def _encoded_utterance(utterance: str, embedder: Embedder) -> _EncodedUtterance:
     pieces = [quote(utterance, span) for span in sentences(utterance)] or [utterance]
-    return _Read(pieces, _with_opening(pieces, embedder))
+    return _EncodedUtterance(pieces, _with_opening(pieces, embedder))
 
 
-def _intent(utterance: str, read: _Read, embedder: Embedder, knobs: TurnSettings) -> Intent:
-    learned = _learned(embedder)
-    if _asks_to_write(read.pieces, learned.writing(read.vectors), knobs.writing_threshold):
+def _intent(utterance: str, encoded: _EncodedUtterance, embedder: Embedder, knobs: TurnSettings) -> Intent:
+    classifiers = _classifiers(embedder)
+    if _asks_to_write(encoded.pieces, classifiers.writing(encoded.vectors), knobs.writing_threshold):
         return "writing"
-    intents = {_sentence_intent(probabilities, knobs.intent_threshold) for probabilities in learned.talk(read.vectors)}
+    intents = {
+        _sentence_intent(probabilities, knobs.intent_threshold) for probabilities in classifiers.talk(encoded.vectors)
+    }
     if "question" in intents:
-        return "small_talk" if only_tells(utterance, embedder) else "question"
+        return "small_talk" if only_states_facts(utterance, embedder) else "question"
     return "conversation" if "conversation" in intents else "small_talk"
 
 
-def _asks(read: _Read, embedder: Embedder, knobs: TurnSettings) -> Asks:
-    learned = _learned(embedder)
-    requests = [_memory_request(probabilities) for probabilities in learned.memory(read.both)]
-    intents = [_sentence_intent(probabilities, knobs.intent_threshold) for probabilities in learned.talk(read.vectors)]
+def _asks(encoded: _EncodedUtterance, embedder: Embedder, knobs: TurnSettings) -> Asks:
+    classifiers = _classifiers(embedder)
+    requests = [_memory_request(probabilities) for probabilities in classifiers.memory(encoded.both)]
+    intents = [
+        _sentence_intent(probabilities, knobs.intent_threshold) for probabilities in classifiers.talk(encoded.vectors)
+    ]
     if any(intent == "question" for intent, request in zip(intents, requests, strict=True) if not request):
         return ""
     return next(filter(None, requests), "")
@@ -112,30 +120,30 @@ def library_answers(
     utterance: str, retriever: Retriever, estimator: Estimator, knobs: RelevanceSettings, stop: Event
 ) -> bool:
     """Whether a passage surely answers what seems talk. One or two words, such as a greeting, are not searched for."""
-    passages = retriever.search(utterance, knobs.rerank_depth) if len(utterance.split()) > _GREETING else []
+    passages = retriever.search(utterance, knobs.rerank_depth) if len(utterance.split()) > _GREETING_WORDS else []
     return set_confidence(estimates(utterance, passages, estimator, stop)) >= knobs.small_talk_threshold
 
 
-def _looked_up(turn: Turn, parts: Parts, stop: Event) -> bool:
+def _is_answered_by_library(turn: Turn, parts: Parts, stop: Event) -> bool:
     knobs = parts.settings.relevance
-    if parts.estimator is None or knobs.estimator == "llm" or only_tells(turn.said, parts.embedder):
+    if parts.estimator is None or knobs.estimator == "llm" or only_states_facts(turn.utterance_in_english, parts.embedder):
         return False
     try:
-        return library_answers(turn.said, parts.retriever, parts.estimator(parts.llm), knobs, stop)
+        return library_answers(turn.utterance_in_english, parts.retriever, parts.estimator(parts.llm), knobs, stop)
     except Exception:  # noqa: BLE001 - a model may fail in any way, and talk doesn't depend on this one
         _LOG.exception("the relevance estimator failed")
         return False
 
 
 def _asks_to_write(pieces: list[str], probabilities: list[dict[str, float]], threshold: float) -> bool:
-    likely = {
+    likely_pieces = {
         piece for piece, probability in zip(pieces, probabilities, strict=True) if probability["writing"] >= threshold
     }
-    requests = [n for n, piece in enumerate(pieces) if piece in likely and not _ABOUT.match(piece)]
+    requests = [n for n, piece in enumerate(pieces) if piece in likely_pieces and not _ABOUT.match(piece)]
     if not requests:
         return False
-    colon = next((n for n in requests if ":" in pieces[n]), len(pieces))
-    return not any(piece.endswith("?") for n, piece in enumerate(pieces[:colon]) if n not in requests)
+    colon_index = next((n for n in requests if ":" in pieces[n]), len(pieces))
+    return not any(piece.endswith("?") for n, piece in enumerate(pieces[:colon_index]) if n not in requests)
 
 
 def _sentence_intent(probabilities: dict[str, float], threshold: float) -> Intent:
@@ -150,7 +158,7 @@ def _memory_request(probabilities: dict[str, float]) -> Asks:
 
 
 @dataclass(frozen=True, slots=True)
-class _Learned:
+class _Classifiers:
     """Three regressions: for talk or question, for requests to write, and for requests about stored facts."""
 
     talk: Regression
@@ -159,18 +167,18 @@ class _Learned:
 
 
 @lru_cache(maxsize=2)
-def _learned(embedder: Embedder) -> _Learned:
+def _classifiers(embedder: Embedder) -> _Classifiers:
     table = examples("intents")
-    asks = {text: want for want in MEMORY for text in table[want]}
-    others = [(text, "other") for text in table["beside"]]
+    request_of_text = {text: request for request in MEMORY for text in table[request]}
+    other_pairs = [(text, "other") for text in table["beside"]]
     pairs = [(text, intent) for intent in (*TALK_OR_NOT, "writing") for text in table[intent]]
-    more = [(text, intent) for intent, name in MORE.items() for text in table[name]]
-    talk = [(text, intent) for text, intent in pairs if intent != "writing"] + more
-    others += [(text, "other") for text, _ in pairs if text not in asks]
-    return _Learned(
-        _trained(talk, embedder),
+    extra_pairs = [(text, intent) for intent, name in MORE.items() for text in table[name]]
+    talk_pairs = [(text, intent) for text, intent in pairs if intent != "writing"] + extra_pairs
+    other_pairs += [(text, "other") for text, _ in pairs if text not in request_of_text]
+    return _Classifiers(
+        _trained(talk_pairs, embedder),
         _trained([(text, "writing" if intent == "writing" else "other") for text, intent in pairs], embedder),
-        _trained([*asks.items(), *others], embedder, _with_opening),
+        _trained([*request_of_text.items(), *other_pairs], embedder, _with_opening),
     )
 
 
@@ -180,7 +188,7 @@ def _encoded(texts: Sequence[str], embedder: Embedder) -> NDArray[np.float32]:
 
 def _with_opening(texts: Sequence[str], embedder: Embedder) -> NDArray[np.float32]:
     """The vectors of each text and of its first words, which tell what it asks whatever it is about: (texts, 2 d)."""
-    openings = [" ".join(text.split()[:_OPENING]) for text in texts]
+    openings = [" ".join(text.split()[:_OPENING_WORDS]) for text in texts]
     vectors = embedder.encode([*texts, *openings])
     return np.hstack([vectors[: len(texts)], vectors[len(texts) :]])
 

@@ -33,12 +33,12 @@ LANGUAGES = {
 }  # fmt: skip
 # A message with a lower probability of being English counts as in another language (one in 1,700 English messages and
 # questions that were looked at had less); one with more characters is a text rather than a message.
-_UNLIKELY, _LONGEST = 0.01, 1000
+_UNLIKELY_MESSAGE, _MAX_MESSAGE_CHARS = 0.01, 1000
 # The same of a fact, which is shorter than a message: 3 of 3,797 English facts have less.
 _UNLIKELY_FACT = 0.05
 # How many passages are looked at to tell whether the library is in the language of the message, and the probability of
 # English below which a passage surely isn't: foreign names in an English passage bring it down to a ten-thousandth.
-_ASKED, _SURELY = 3, 1e-6
+_PASSAGES_CHECKED, _SURELY_FOREIGN = 3, 1e-6
 # The English of facts, by the model that translated them and their text: facts hardly change from turn to turn.
 _FACTS: RecentResults[tuple[str, str], str] = RecentResults(2_000)
 
@@ -50,7 +50,7 @@ def message(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """
     language = language_of(turn.utterance)
     if language != ENGLISH:
-        if len(turn.utterance) > _LONGEST or stop.is_set() or _is_held(language, turn, parts):
+        if len(turn.utterance) > _MAX_MESSAGE_CHARS or stop.is_set() or _is_library_language(language, turn, parts):
             yield turn
             return
         max_tokens = _token_limit(turn.utterance)
@@ -81,12 +81,15 @@ def reply(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     yield replace(
         turn,
         answer=replace(answer, text=_with_translations(body, originals, translations)),
-        sentences=tuple(replace(one, text=translations[one.text]) for one in turn.sentences),
-        citations=tuple(replace(one, sentence=translations.get(one.sentence, one.sentence)) for one in turn.citations),
+        sentences=tuple(replace(sentence, text=translations[sentence.text]) for sentence in turn.sentences),
+        citations=tuple(
+            replace(citation, sentence=translations.get(citation.sentence, citation.sentence))
+            for citation in turn.citations
+        ),
     )
 
 
-def language_of(text: str, unlikely: float = _UNLIKELY) -> str:
+def language_of(text: str, unlikely: float = _UNLIKELY_MESSAGE) -> str:
     """The most likely language of a text as ISO 639-1 code, if English has a lower probability than `unlikely`."""
     ranked = _identifier().rank(text)
     return str(ranked[0][0]) if dict(ranked)[ENGLISH] < unlikely else ENGLISH
@@ -104,25 +107,25 @@ def _identifier() -> Any:
 def _with_english(facts: tuple[Fact, ...], parts: Parts, stop: Event) -> tuple[Fact, ...]:
     """The facts, those in other languages with their English; each is tried once, as long as it is remembered."""
     texts = [fact.text for fact in facts if fact.on and language_of(fact.text, _UNLIKELY_FACT) != ENGLISH]
-    foreign = [(parts.llm.name, text) for text in texts]
-    if not foreign or stop.is_set():
+    cache_keys = [(parts.llm.name, text) for text in texts]
+    if not cache_keys or stop.is_set():
         return facts
 
     def translated(keys: list[tuple[str, str]]) -> Iterator[tuple[tuple[str, str], str]]:
         max_tokens = max(_token_limit(text) for _, text in keys)
         prompts = [fit("english_fact", parts.llm, max_tokens, fact=text)[0] for _, text in keys]
         completions = parts.llm.complete(prompts, _options(max_tokens), stop)
-        found = zip(keys, completions, strict=True)
-        return ((key, _finished(one)) for key, one in found if one.finish != "cancelled")
+        completed = zip(keys, completions, strict=True)
+        return ((key, _finished(completion)) for key, completion in completed if completion.finish != "cancelled")
 
-    known = _FACTS.of(foreign, translated)
-    return tuple(replace(fact, english=known.get((parts.llm.name, fact.text), "")) for fact in facts)
+    translations = _FACTS.of(cache_keys, translated)
+    return tuple(replace(fact, english=translations.get((parts.llm.name, fact.text), "")) for fact in facts)
 
 
-def _is_held(language: str, turn: Turn, parts: Parts) -> bool:
+def _is_library_language(language: str, turn: Turn, parts: Parts) -> bool:
     """Whether a search for the message, untranslated, finds a passage in its language."""
-    found = parts.retriever.search(turn.utterance, _ASKED)
-    return any(language_of(passage.text, _SURELY) == language for passage in found)
+    passages = parts.retriever.search(turn.utterance, _PASSAGES_CHECKED)
+    return any(language_of(passage.text, _SURELY_FOREIGN) == language for passage in passages)
 
 
 def _translated(texts: list[str], turn: Turn, parts: Parts, stop: Event) -> list[str]:

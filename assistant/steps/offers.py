@@ -13,4 +13,6 @@ from ptkb.extract import offers
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - it is over in milliseconds
     """Adds `offers`; in a temporary chat there are none."""
-    yield turn if turn.temporary else replace(turn, offers=offers(turn.said, turn.known, parts.embedder))
+    yield (
+        turn if turn.temporary else replace(turn, offers=offers(turn.utterance_in_english, turn.known, parts.embedder))
+    )

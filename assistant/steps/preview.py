@@ -18,6 +18,6 @@ from assistant.types import Query, Turn
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - it is over in milliseconds
     """Adds provisional `passages`, unless the utterance stands alone already, which the loop searches for at once."""
     if turn.history or turn.facts:
-        before = f"{turn.history[-1].question} " if turn.history else ""
-        turn = search_and_fuse(turn, parts, Query("utterance", before + turn.request))
+        context = f"{turn.history[-1].question} " if turn.history else ""
+        turn = search_and_fuse(turn, parts, Query("utterance", context + turn.request))
     yield turn

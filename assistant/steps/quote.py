@@ -55,13 +55,13 @@ def is_due(turn: Turn, parts: Parts) -> bool:
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds the most relevant sentence as the `answer`, if it is likely enough to answer (`turn.quote_threshold`)."""
-    best = _best(turn, parts, stop)
+    best = _best_quotable(turn, parts, stop)
     if best is None or stop.is_set() or best.likely < parts.settings.turn.quote_threshold:
         yield turn
         return
     candidate = replace(turn, answer=Answer(best.passage.text), sentences=(), citations=())
-    quoted = _cited(candidate, best, parts, stop)
-    yield quoted.with_event("quoted") if quoted.citations and not stop.is_set() else turn
+    quoted_turn = _cited(candidate, best, parts, stop)
+    yield quoted_turn.with_event("quoted") if quoted_turn.citations and not stop.is_set() else turn
 
 
 def best_sentence(
@@ -105,7 +105,7 @@ def _cited(turn: Turn, best: Quotable, parts: Parts, stop: Event) -> Turn:
     return with_citations(turn, text, [Span(0, len(text))], [finding])
 
 
-def _best(turn: Turn, parts: Parts, stop: Event) -> Quotable | None:
+def _best_quotable(turn: Turn, parts: Parts, stop: Event) -> Quotable | None:
     if parts.estimator is None or stop.is_set():
         return None
     try:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assistant.protocols import Embedder, Parts
-from assistant.text.markers import read
+from assistant.text.markers import extract_markers
 from assistant.text.sentences import quote, sentences
 from assistant.types import Turn
 
@@ -31,9 +31,11 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """
     if turn.facts and turn.answer and not stop.is_set():
         question = turn.question if turn.history else turn.request
-        excluding = {left_out.fact for left_out in turn.left_out}
-        gained = gains(turn.told_facts, question, read(turn.answer.text).text, parts.embedder)
-        shows = dict(zip(turn.told_facts, (gained >= GAIN).tolist(), strict=True)) | dict.fromkeys(excluding, True)
+        excluding_facts = {left_out.fact for left_out in turn.left_out}
+        fact_gains = gains(turn.told_facts, question, extract_markers(turn.answer.text).text, parts.embedder)
+        shows = dict(zip(turn.told_facts, (fact_gains >= GAIN).tolist(), strict=True)) | dict.fromkeys(
+            excluding_facts, True
+        )
         turn = replace(turn, facts=tuple(replace(fact, shows=shows.get(fact.text)) for fact in turn.facts))
     yield turn
 
@@ -44,6 +46,6 @@ def gains(facts: Sequence[str], question: str, reply: str, embedder: Embedder) -
         return np.zeros(0, np.float32)
     texts = [reply, *(quote(reply, span) for span in sentences(reply))]
     vectors = embedder.encode([*texts, question, *(f"{fact} {question}" for fact in facts)])
-    replies, alone, with_fact = vectors[: len(texts)], vectors[len(texts)], vectors[len(texts) + 1 :]
-    best: NDArray[np.float32] = (with_fact @ replies.T - replies @ alone).max(axis=1)
-    return best
+    reply_vectors, question_vector, fact_vectors = vectors[: len(texts)], vectors[len(texts)], vectors[len(texts) + 1 :]
+    best_gains: NDArray[np.float32] = (fact_vectors @ reply_vectors.T - reply_vectors @ question_vector).max(axis=1)
+    return best_gains

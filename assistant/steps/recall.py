@@ -13,7 +13,7 @@ from threading import Event
 
 from assistant.protocols import Embedder, Parts
 from assistant.types import Answer, Exchange, Fact, Turn
-from ptkb.extract import says
+from ptkb.extract import entails
 from ptkb.fields import FIELDS, fields_of
 
 NEAREST = 3
@@ -24,15 +24,15 @@ NO_REPLY = "There is no reply before this one that I could explain."
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - it is over in milliseconds
     """Adds `answer`; its facts as `listed`; and as `about` the id of the turn that it explains."""
-    turn = replace(turn, question=turn.said)
+    turn = replace(turn, question=turn.utterance_in_english)
     if turn.asks == "why":
         yield _grounds(turn)
     elif not turn.known:
-        yield _answered(turn, _said_here(turn) or (UNREAD if turn.temporary else NOTHING))
+        yield _answered(turn, _stated_here(turn) or (UNREAD if turn.temporary else NOTHING))
     elif turn.asks == "forget":
-        nearest = _nearest(turn.said, turn.known, parts.embedder)
+        nearest = _nearest(turn.utterance_in_english, turn.known, parts.embedder)
         question = "Which of these should I forget? Nothing goes before you say so."
-        yield _answered(turn, f"{_said_here(turn)} {question}\n\n{_list(nearest)}".lstrip(), nearest)
+        yield _answered(turn, f"{_stated_here(turn)} {question}\n\n{_list(nearest)}".lstrip(), nearest)
     else:
         yield _all_facts(turn, parts.embedder)
 
@@ -58,21 +58,23 @@ def _all_facts(turn: Turn, embedder: Embedder) -> Turn:
     lists = [f"**{field.capitalize()}**\n\n{_list(members)}" for field, members in groups.items()]
     count = "1 thing" if len(facts) == 1 else f"{len(facts)} things"
     ordered = [fact for members in groups.values() for fact in members]
-    return _answered(turn, "\n\n".join([f"{_said_here(turn)} I know {count} about you:".lstrip(), *lists]), ordered)
+    return _answered(turn, "\n\n".join([f"{_stated_here(turn)} I know {count} about you:".lstrip(), *lists]), ordered)
 
 
-def _said_here(turn: Turn) -> str:
+def _stated_here(turn: Turn) -> str:
     """What was said in the conversation and isn't stored: told, or taken back by a message that repeats it."""
-    said = [fact.text for fact in turn.facts if not fact.stored]
+    statements = [fact.text for fact in turn.facts if not fact.stored]
     if turn.asks == "forget":
-        said = [text for text in said if says(turn.said, text)]
-    lead = "This no longer counts in our conversation" if turn.asks == "forget" else "In this conversation you told me"
-    return f"{lead}: {', '.join(f'“{_line(text)}”' for text in said)}" if said else ""
+        statements = [text for text in statements if entails(turn.utterance_in_english, text)]
+    introduction = (
+        "This no longer counts in our conversation" if turn.asks == "forget" else "In this conversation you told me"
+    )
+    return f"{introduction}: {', '.join(f'“{_line(text)}”' for text in statements)}" if statements else ""
 
 
-def _nearest(said: str, facts: Sequence[Fact], embedder: Embedder) -> list[Fact]:
+def _nearest(request: str, facts: Sequence[Fact], embedder: Embedder) -> list[Fact]:
     """The facts most similar to what is to be forgotten, the most similar first."""
-    vectors = embedder.encode([said, *(fact.in_english for fact in facts)])
+    vectors = embedder.encode([request, *(fact.in_english for fact in facts)])
     order = (-(vectors[1:] @ vectors[0])).argsort(kind="stable")
     return [facts[index] for index in order[:NEAREST]]
 

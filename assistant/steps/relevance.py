@@ -41,6 +41,6 @@ def _candidates(turn: Turn, parts: Parts) -> list[Passage]:
     if not turn.queries or depth <= len(turn.passages):
         return list(turn.passages)
     rankings = {query.name: parts.retriever.search(query.text, depth) for query in turn.queries}
-    present = {passage.id for passage in turn.passages}
+    present_ids = {passage.id for passage in turn.passages}
     fused = fuse(rankings, depth, parts.settings.retrieve.rrf_k)
-    return [*turn.passages, *(passage for passage in fused if passage.id not in present)][:depth]
+    return [*turn.passages, *(passage for passage in fused if passage.id not in present_ids)][:depth]

@@ -17,9 +17,9 @@ from assistant.prompting.history import recent
 from assistant.protocols import Parts
 from assistant.steps.ordinals import spelt_out
 from assistant.text.overlap import coverage
-from assistant.text.sentences import in_full, normalise
+from assistant.text.sentences import normalise, with_usa
 from assistant.types import Exchange, Messages, Options, Turn
-from ptkb.rank import SAME_AGAIN
+from ptkb.rank import ELLIPTICAL_QUESTION
 
 # A rewrite that grew beyond this is an answer, not a question.
 _LONGEST = 3.0
@@ -49,12 +49,12 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     spells_out = turn.history and parts.settings.turn.resolve_ordinals
     utterance = spelt_out(turn.request, turn.history[-1]) if spells_out else turn.request
     if not history and not facts:
-        question = in_full(turn.request)
+        question = with_usa(turn.request)
         yield replace(turn, question=question, rewritten=question != turn.utterance)
         return
     prompt = _Prompt(facts, utterance, parts)
     messages, cuts = prompt.after(history)
-    question = in_full(_written(messages, prompt, turn, stop))
+    question = with_usa(_written(messages, prompt, turn, stop))
     yield replace(turn, question=question, rewritten=question != turn.utterance, cuts=turn.cuts + cuts)
 
 
@@ -84,7 +84,7 @@ class _Prompt:
     def after(self, history: tuple[Exchange, ...]) -> tuple[Messages, tuple[str, ...]]:
         """The prompt with these exchanges before the utterance, and what was cut from it for want of room."""
         # small models take "And bread?" for the same question once more; "What about bread?" they repeat as it is
-        said = SAME_AGAIN.sub("And", " ".join(self.utterance.split()))
+        said = ELLIPTICAL_QUESTION.sub("And", " ".join(self.utterance.split()))
         return fit("rewrite", self.parts.llm, _MAX_TOKENS, history=history, facts=self.facts, utterance=said)
 
 
@@ -108,13 +108,13 @@ def _written(messages: Messages, prompt: _Prompt, turn: Turn, stop: Event) -> st
 def _usable(parts: Parts, messages: Messages, options: Options, stop: Event, utterance: str, turn: Turn) -> str:
     """The model's rewrite, or "" if it is recognisably wrong."""
     [completion] = parts.llm.complete([messages], options, stop)
-    written, said = completion.text.strip().removeprefix("A:").strip().strip('"'), len(turn.said)
+    written, said = completion.text.strip().removeprefix("A:").strip().strip('"'), len(turn.utterance_in_english)
     # a rewrite that ran out of tokens is cut off at its end
     too_long = completion.finish == "length" or len(written) > max(_LONGEST * said, said + 160)
     answers = "?" in utterance and "?" not in written
     # what refers to facts is put in words that the message lacks; a first message without such loses some at best
     only_shortens = not turn.history and coverage(written, utterance) == 1
-    goes_on = any(opener in written and opener not in turn.said for opener in _OPENERS)
+    goes_on = any(opener in written and opener not in turn.utterance_in_english for opener in _OPENERS)
     wrong = too_long or answers or only_shortens or goes_on or _was_said(written, turn) or _is_unrelated(written, turn)
     return "" if wrong else written
 
@@ -127,7 +127,7 @@ def _continues(utterance: str, turn: Turn) -> bool:
 def _is_unrelated(written: str, turn: Turn) -> bool:
     """Whether this has no word of the message, of what was said before, or of the facts."""
     before = (text for exchange in turn.history for text in (exchange.utterance, exchange.question, exchange.reply))
-    return not coverage(written, " ".join([turn.said, *before, *(fact.text for fact in turn.facts)]))
+    return not coverage(written, " ".join([turn.utterance_in_english, *before, *(fact.text for fact in turn.facts)]))
 
 
 def _was_said(written: str, turn: Turn) -> bool:

@@ -18,17 +18,17 @@ from assistant.flow.timing import timed
 from assistant.protocols import Parts, SuitabilityJudge
 from assistant.steps import cite
 from assistant.steps.closed_book import unbacked
-from assistant.text.markers import read
+from assistant.text.markers import extract_markers
 from assistant.text.sentences import quote, sentences
-from assistant.types import LeftOut, Turn
+from assistant.types import OmittedText, Turn
 from assistant.wording.replies import fixed
 
 # What introduces a list, and what joins its last two items.
-_LEADS = (": ", " such as ", " including ")
-_LAST = (" and ", " or ")
+_INTRODUCTIONS = (": ", " such as ", " including ")
+_CONJUNCTIONS = (" and ", " or ")
 # A longer last item likely includes the rest of the sentence, which can't be removed. Any longer one likely is a
 # clause: 99 of 100 items of lists taken apart by hand have no more words (tests/data/suitability_lists.jsonl).
-_LAST_ITEM, _ITEM = 5, 7
+_MAX_LAST_ITEM_WORDS, _MAX_ITEM_WORDS = 5, 7
 
 
 def passages(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
@@ -38,13 +38,15 @@ def passages(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         return
     try:
         sieve = _Sieve(parts.suitability, [fact.text for fact in turn.facts], turn.question, stop)
-        cut = [(digest, *sieve.sift(digest.text)) for digest in turn.digests]
+        sifted = [(digest, *sieve.sift(digest.text)) for digest in turn.digests]
     except SequiturError as error:
         yield turn.with_event("suitability_failed", error)
         return
-    digests = tuple(replace(digest, text=text) if out else digest for digest, text, out in cut)
-    left = tuple(replace(one, passage_id=digest.passage_id) for digest, _, out in cut for one in out)
-    yield replace(turn, digests=digests, left_out=left)
+    digests = tuple(replace(digest, text=text) if left_out else digest for digest, text, left_out in sifted)
+    all_left_out = tuple(
+        replace(item, passage_id=digest.passage_id) for digest, _, left_out in sifted for item in left_out
+    )
+    yield replace(turn, digests=digests, left_out=all_left_out)
 
 
 def reply(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
@@ -56,16 +58,18 @@ def reply(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     sieve = _Sieve(parts.suitability, [fact.text for fact in turn.facts], turn.question, stop)
     try:
         if answer.unknown:
-            text, out = sieve.cut_off(turn.own_answer)
+            text, left_out = sieve.cut_off(turn.own_answer)
         else:
-            text, out = (sieve.cut_off if answer.outcome == "own" else sieve.sift)(read(answer.text).text)
+            text, left_out = (sieve.cut_off if answer.outcome == "own" else sieve.sift)(
+                extract_markers(answer.text).text
+            )
     except SequiturError as error:
         yield turn.with_event("suitability_failed", error)
         return
-    turn = replace(turn, left_out=(*turn.left_out, *out))
+    turn = replace(turn, left_out=(*turn.left_out, *left_out))
     if answer.unknown:
         yield replace(turn, own_answer=text)
-    elif not out:
+    elif not left_out:
         yield turn
     elif not text:
         yield replace(turn, answer=fixed("unsuited"), sentences=(), citations=())
@@ -90,16 +94,19 @@ def _cited_again(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     yield turn
 
 
-def _listed(sentence: str) -> tuple[str, list[str], str]:
+def _split_list(sentence: str) -> tuple[str, list[str], str]:
     """The sentence up to its list, the items of the list, and the punctuation at its end."""
-    start = max(sentence.rfind(lead) + len(lead) if lead in sentence else 0 for lead in _LEADS)
+    start = max(
+        sentence.rfind(introduction) + len(introduction) if introduction in sentence else 0
+        for introduction in _INTRODUCTIONS
+    )
     body = sentence[start:].rstrip(" .!?")
     *items, last = (item.strip() for item in body.replace("; ", ", ").split(", "))
-    may_join = (items or start) and last == _unjoined(last)
-    joint = next((word for word in _LAST if word in last), "") if may_join else ""
-    second_last, _, last = last.rpartition(joint) if joint else ("", "", last)
+    may_be_joined = (items or start) and last == _unjoined(last)
+    conjunction = next((candidate for candidate in _CONJUNCTIONS if candidate in last), "") if may_be_joined else ""
+    second_last, _, last = last.rpartition(conjunction) if conjunction else ("", "", last)
     items += [second_last] if second_last else []
-    return sentence[:start], [*items, _joined(joint, last)], sentence[start + len(body) :]
+    return sentence[:start], [*items, _joined(conjunction, last)], sentence[start + len(body) :]
 
 
 def _holds_beginning(items: Sequence[str]) -> bool:
@@ -111,8 +118,8 @@ def _holds_beginning(items: Sequence[str]) -> bool:
     return first > median(others)
 
 
-def _joined(joint: str, item: str) -> str:
-    return f"{joint.strip()} {item}" if joint else item
+def _joined(conjunction: str, item: str) -> str:
+    return f"{conjunction.strip()} {item}" if conjunction else item
 
 
 def _unjoined(item: str) -> str:
@@ -128,48 +135,54 @@ class _Sieve:
     question: str
     stop: Event
 
-    def cut_off(self, text: str) -> tuple[str, list[LeftOut]]:
+    def cut_off(self, text: str) -> tuple[str, list[OmittedText]]:
         """The text up to the first sentence that clashes, and that sentence as what was left out."""
         spans = sentences(text)
         for span, fact in zip(spans, self._clashing([quote(text, span) for span in spans]), strict=True):
             if fact:
-                return text[: span.start].strip(), [LeftOut(quote(text, span), fact)]
+                return text[: span.start].strip(), [OmittedText(quote(text, span), fact)]
         return text, []
 
-    def sift(self, text: str) -> tuple[str, list[LeftOut]]:
+    def sift(self, text: str) -> tuple[str, list[OmittedText]]:
         """The text without what clashes, and what was left out of it: of a list only its clashing items."""
         spans = sentences(text)
-        pieces, out, end = list[str](), list[LeftOut](), 0
+        pieces, all_left_out, end = list[str](), list[OmittedText](), 0
         for span, fact in zip(spans, self._clashing([quote(text, span) for span in spans]), strict=True):
             sentence = quote(text, span)
-            kept, left_out = self._cut(sentence, fact) if fact else (sentence, [])
-            pieces += [text[end : span.start], kept]
-            out += left_out
+            remainder, left_out = self._cut(sentence, fact) if fact else (sentence, [])
+            pieces += [text[end : span.start], remainder]
+            all_left_out += left_out
             end = span.end
-        return ("".join(pieces).strip(), out) if out else (text, [])
+        return ("".join(pieces).strip(), all_left_out) if all_left_out else (text, [])
 
-    def _cut(self, sentence: str, fact: str) -> tuple[str, list[LeftOut]]:
+    def _cut(self, sentence: str, fact: str) -> tuple[str, list[OmittedText]]:
         """What is kept of a sentence that clashes, and what is left out: of a list the items that clash, else all.
 
         Where no item clashes by itself, the sentence does as a whole, or is no list. Where nothing introduces the list,
         its first item may hold the beginning of the sentence, and all goes with it.
         """
-        lead, items, stop = _listed(sentence)
+        introduction, items, punctuation = _split_list(sentence)
         reasons = self._clashing(items) if len(items) > 1 else []
-        kept = [item for item, reason in zip(items, reasons, strict=False) if not reason]
-        removed = [item for item, reason in zip(items, reasons, strict=False) if reason]
-        loses_more = any(len(_unjoined(one).split()) > (_LAST_ITEM if one == items[-1] else _ITEM) for one in removed)
-        is_headless = not lead and bool(removed and reasons[0]) and _holds_beginning(items)
-        if not kept or loses_more or is_headless or not removed:
-            return "", [LeftOut(sentence, fact)]
-        text = f"{lead}{', '.join([_unjoined(kept[0]), *kept[1:]])}{stop}"
-        left_out = [LeftOut(_unjoined(item), reason) for item, reason in zip(items, reasons, strict=True) if reason]
+        kept_items = [item for item, reason in zip(items, reasons, strict=False) if not reason]
+        removed_items = [item for item, reason in zip(items, reasons, strict=False) if reason]
+        loses_more = any(
+            len(_unjoined(item).split()) > (_MAX_LAST_ITEM_WORDS if item == items[-1] else _MAX_ITEM_WORDS)
+            for item in removed_items
+        )
+        is_headless = not introduction and bool(removed_items and reasons[0]) and _holds_beginning(items)
+        if not kept_items or loses_more or is_headless or not removed_items:
+            return "", [OmittedText(sentence, fact)]
+        text = f"{introduction}{', '.join([_unjoined(kept_items[0]), *kept_items[1:]])}{punctuation}"
+        left_out = [OmittedText(_unjoined(item), reason) for item, reason in zip(items, reasons, strict=True) if reason]
         return text[:1].upper() + text[1:], left_out
 
     def _clashing(self, texts: Sequence[str]) -> list[str]:
         """For each text the fact it clashes with, "" for none."""
         rows = self.judge.clashes(self.facts, texts, self.stop, self.question)
-        worst = [max(range(len(self.facts)), key=lambda n: rows[n][column]) for column in range(len(texts))]
-        likelihoods = [rows[n][column] for column, n in enumerate(worst)]
-        sure = self.judge.threshold
-        return [self.facts[n] if likely >= sure else "" for n, likely in zip(worst, likelihoods, strict=True)]
+        fact_indices = [max(range(len(self.facts)), key=lambda n: rows[n][column]) for column in range(len(texts))]
+        likelihoods = [rows[n][column] for column, n in enumerate(fact_indices)]
+        threshold = self.judge.threshold
+        return [
+            self.facts[n] if likelihood >= threshold else ""
+            for n, likelihood in zip(fact_indices, likelihoods, strict=True)
+        ]

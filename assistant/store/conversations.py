@@ -44,8 +44,8 @@ from sqlalchemy.exc import IntegrityError
 from assistant.errors import StoreError
 from assistant.store import export as markdown
 from assistant.store import older_turns
-from assistant.store.database import in_memory, put
-from assistant.store.shared import answered_by, process, time_of
+from assistant.store.database import in_memory, upsert
+from assistant.store.shared import answered_by, process_id, database_time
 from assistant.text.sentences import clean
 from assistant.types import Answer, Turn, new_id
 
@@ -100,7 +100,7 @@ _PREFERENCES = Table(
 
 # The prefix of the ids of temporary conversations, and how long an unused one is held.
 TEMPORARY = "temporary-"
-_HELD = timedelta(hours=1)
+_TEMPORARY_LIFETIME = timedelta(hours=1)
 
 
 def is_temporary(conversation_id: str) -> bool:
@@ -109,7 +109,7 @@ def is_temporary(conversation_id: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class MessageLink:
     """A message in a conversation, as links to it show it."""
 
     conversation: str
@@ -155,8 +155,8 @@ class Conversation:
 
     def place(self, turn_id: str) -> int:
         """The index in `turns` of the reply that this turn is, or is a version of; -1 for none."""
-        places = enumerate(self.turns)
-        return next((n for n, one in places if turn_id in (one.id, *self.versions.get(one.id, ()))), -1)
+        numbered_turns = enumerate(self.turns)
+        return next((n for n, turn in numbered_turns if turn_id in (turn.id, *self.versions.get(turn.id, ()))), -1)
 
 
 class Conversations:
@@ -172,26 +172,34 @@ class Conversations:
         """Begin a conversation; without a title it gets one from its first utterance."""
         id_ = f"{TEMPORARY if temporary else ''}{new_id()}"
         with self._of(id_).begin() as connection:
-            moment = time_of(connection)
-            made = Conversation(id_, _shortened(title), moment, moment)
+            moment = database_time(connection)
+            conversation = Conversation(id_, _shortened(title), moment, moment)
             if temporary:
-                old = (_CONVERSATIONS.c.user == user) & (_CONVERSATIONS.c.changed < _stamp(moment - _HELD))
-                connection.execute(delete(_CONVERSATIONS).where(old))
+                expired = (_CONVERSATIONS.c.user == user) & (
+                    _CONVERSATIONS.c.changed < _stamp(moment - _TEMPORARY_LIFETIME)
+                )
+                connection.execute(delete(_CONVERSATIONS).where(expired))
             times = {"created": _stamp(moment), "changed": _stamp(moment)}
-            connection.execute(insert(_CONVERSATIONS).values(id=made.id, user=user, title=made.title, **times))
-        return made
+            connection.execute(
+                insert(_CONVERSATIONS).values(id=conversation.id, user=user, title=conversation.title, **times)
+            )
+        return conversation
 
     def list(self, user: str, search: str = "") -> list[ConversationSummary]:
         """The user's conversations, the latest first; with `search`, those that contain it in title or text."""
-        first = _VERSIONS.c.original.is_(None) | (_VERSIONS.c.original == _TURNS.c.id)
-        replies = select(func.count()).select_from(_TURNS.outerjoin(_VERSIONS, _VERSION_OF)).where(first)
+        is_original = _VERSIONS.c.original.is_(None) | (_VERSIONS.c.original == _TURNS.c.id)
+        replies = select(func.count()).select_from(_TURNS.outerjoin(_VERSIONS, _VERSION_OF)).where(is_original)
         count = replies.where(_TURNS.c.conversation == _CONVERSATIONS.c.id).scalar_subquery()
         query = select(_CONVERSATIONS, count.label("turns")).where(_CONVERSATIONS.c.user == user)
-        wanted = clean(search).casefold()
+        search_text = clean(search).casefold()
         with self._engine.connect() as connection:
             rows = connection.execute(query.order_by(_CONVERSATIONS.c.changed.desc(), _CONVERSATIONS.c.n.desc())).all()
-            said = _mentioning(connection, user, wanted) if wanted else set()
-        return [_summary(row) for row in rows if not wanted or row.id in said or wanted in row.title.casefold()]
+            matching_ids = _mentioning(connection, user, search_text) if search_text else set()
+        return [
+            _summary(row)
+            for row in rows
+            if not search_text or row.id in matching_ids or search_text in row.title.casefold()
+        ]
 
     def get(self, user: str, conversation_id: str) -> Conversation:
         """The conversation with its turns. Turns that a killed process left running count as stopped."""
@@ -200,7 +208,7 @@ class Conversations:
             columns = (_TURNS, _VERSIONS.c.original, _VERSIONS.c.shown, _VERSIONS.c.side)
             query = select(*columns).select_from(_TURNS.outerjoin(_VERSIONS, _VERSION_OF)).order_by(_TURNS.c.n)
             turns = connection.execute(query.where(_TURNS.c.conversation == conversation_id)).all()
-            alive = {process(), "" if is_temporary(conversation_id) else answered_by(connection, conversation_id)}
+            alive = {process_id(), "" if is_temporary(conversation_id) else answered_by(connection, conversation_id)}
         return _conversation(row, turns, alive)
 
     def rename(self, user: str, conversation_id: str, title: str) -> None:
@@ -213,14 +221,14 @@ class Conversations:
         if not shortened:
             raise StoreError("The title is empty; write a few words.")
         with self._of(conversation_id).begin() as connection:
-            renamed = update(_CONVERSATIONS).where(_mine(user, conversation_id)).values(title=shortened)
+            renamed = update(_CONVERSATIONS).where(_own_conversation(user, conversation_id)).values(title=shortened)
             _expect(connection.execute(renamed).rowcount, "conversation")
 
     def delete(self, user: str, conversation_id: str) -> None:
         """Delete the conversation with all its turns."""
         with self._of(conversation_id).begin() as connection:
-            gone = connection.execute(delete(_CONVERSATIONS).where(_mine(user, conversation_id)))
-            _expect(gone.rowcount, "conversation")
+            result = connection.execute(delete(_CONVERSATIONS).where(_own_conversation(user, conversation_id)))
+            _expect(result.rowcount, "conversation")
 
     def remove_all(self, user: str) -> None:
         """Delete all conversations of the user, temporary ones too, and the user's choices."""
@@ -236,14 +244,14 @@ class Conversations:
         """
         values = _values(turn)
         with self._of(conversation_id).begin() as connection:
-            changed = _stamp(time_of(connection))
-            touched = update(_CONVERSATIONS).where(_mine(user, conversation_id)).values(changed=changed)
+            changed = _stamp(database_time(connection))
+            touched = update(_CONVERSATIONS).where(_own_conversation(user, conversation_id)).values(changed=changed)
             _expect(connection.execute(touched).rowcount, "conversation")
             _upsert(connection, conversation_id, turn.id, values)
             _note_uses(connection, turn)
             if version:
                 _note_version(connection, conversation_id, turn.id, version)
-            untitled = _mine(user, conversation_id) & (_CONVERSATIONS.c.title == "")
+            untitled = _own_conversation(user, conversation_id) & (_CONVERSATIONS.c.title == "")
             connection.execute(update(_CONVERSATIONS).where(untitled).values(title=_shortened(turn.utterance)))
 
     def remove_turn(self, user: str, conversation_id: str, turn_id: str) -> None:
@@ -251,61 +259,63 @@ class Conversations:
 
         What gave an emptied conversation its title goes too: undone words stay neither in the list nor in an export.
         """
-        here, these = _TURNS.c.conversation == conversation_id, _versions(conversation_id, turn_id)
+        in_conversation, of_reply = _TURNS.c.conversation == conversation_id, _versions(conversation_id, turn_id)
         with self._of(conversation_id).begin() as connection:
             _owned(connection, user, conversation_id)
-            titles = {_shortened(said) for said in connection.scalars(select(_TURNS.c.utterance).where(these))}
-            _expect(connection.execute(delete(_TURNS).where(these)).rowcount, "turn")
-            emptied = _mine(user, conversation_id) & ~select(_TURNS.c.n).where(here).exists()
-            named_so = emptied & _CONVERSATIONS.c.title.in_(titles)
-            connection.execute(update(_CONVERSATIONS).where(named_so).values(title=""))
+            titles = {
+                _shortened(utterance) for utterance in connection.scalars(select(_TURNS.c.utterance).where(of_reply))
+            }
+            _expect(connection.execute(delete(_TURNS).where(of_reply)).rowcount, "turn")
+            emptied = _own_conversation(user, conversation_id) & ~select(_TURNS.c.n).where(in_conversation).exists()
+            titled_so = emptied & _CONVERSATIONS.c.title.in_(titles)
+            connection.execute(update(_CONVERSATIONS).where(titled_so).values(title=""))
 
     def choose(self, user: str, conversation_id: str, turn_id: str) -> None:
         """Show this version of a reply; this ends a comparison, of which a version without a text is deleted."""
         with self._of(conversation_id).begin() as connection:
             _owned(connection, user, conversation_id)
             original = _original(connection, conversation_id, turn_id)
-            these = _VERSIONS.c.original == original
-            sides = select(_VERSIONS.c.turn).where(these, _VERSIONS.c.side > 0, _VERSIONS.c.turn != turn_id)
+            of_reply = _VERSIONS.c.original == original
+            sides = select(_VERSIONS.c.turn).where(of_reply, _VERSIONS.c.side > 0, _VERSIONS.c.turn != turn_id)
             connection.execute(delete(_TURNS).where(_TURNS.c.id.in_(sides), _TURNS.c.reply == ""))
             shown = case((_VERSIONS.c.turn == turn_id, 1), else_=0)
-            connection.execute(update(_VERSIONS).where(these).values(shown=shown, side=0))
+            connection.execute(update(_VERSIONS).where(of_reply).values(shown=shown, side=0))
 
     def versions(self, user: str, conversation_id: str, turn_id: str) -> tuple[Turn, ...]:
         """All versions of a reply as they are stored, in the order in which they were written; most have but one."""
         with self._of(conversation_id).connect() as connection:
             _owned(connection, user, conversation_id)
             query = select(_TURNS).where(_versions(conversation_id, turn_id)).order_by(_TURNS.c.n)
-            return tuple(_turn(row, {process()}) for row in connection.execute(query))
+            return tuple(_turn(row, {process_id()}) for row in connection.execute(query))
 
     def discard(self, user: str, conversation_id: str, turn_id: str) -> None:
         """Delete this version of a reply, unless it is the one that is shown."""
         hidden = select(_VERSIONS.c.turn).where(_VERSIONS.c.turn == turn_id, _VERSIONS.c.shown == 0)
         with self._of(conversation_id).begin() as connection:
             _owned(connection, user, conversation_id)
-            of_this = _TURNS.c.conversation == conversation_id
-            connection.execute(delete(_TURNS).where(_TURNS.c.id.in_(hidden), of_this))
+            in_conversation = _TURNS.c.conversation == conversation_id
+            connection.execute(delete(_TURNS).where(_TURNS.c.id.in_(hidden), in_conversation))
 
     def feedback(self, user: str, turn_id: str, value: Feedback) -> None:
         """Store the user's feedback on a turn: 1 good, -1 bad, 0 none."""
         if value not in (-1, 0, 1):
             raise StoreError("Feedback is 1 (good), -1 (bad) or 0 (none).")
-        own = select(_CONVERSATIONS.c.id).where(_CONVERSATIONS.c.user == user)
-        one = (_TURNS.c.id == turn_id) & _TURNS.c.conversation.in_(own)
+        own_conversations = select(_CONVERSATIONS.c.id).where(_CONVERSATIONS.c.user == user)
+        of_turn = (_TURNS.c.id == turn_id) & _TURNS.c.conversation.in_(own_conversations)
         with self._engine.begin() as connection:
-            _expect(connection.execute(update(_TURNS).where(one).values(feedback=value)).rowcount, "turn")
+            _expect(connection.execute(update(_TURNS).where(of_turn).values(feedback=value)).rowcount, "turn")
 
-    def spots(self, user: str, turn_ids: Iterable[str]) -> dict[str, Spot]:
+    def spots(self, user: str, turn_ids: Iterable[str]) -> dict[str, MessageLink]:
         """The messages of these turns, as far as they still exist."""
         query = _spots(user).where(_TURNS.c.id.in_(set(turn_ids)))
         with self._engine.connect() as connection:
-            return {row.id: Spot(row.conversation, row.id, row.utterance) for row in connection.execute(query)}
+            return {row.id: MessageLink(row.conversation, row.id, row.utterance) for row in connection.execute(query)}
 
-    def last_uses(self, user: str) -> dict[str, Spot]:
+    def last_uses(self, user: str) -> dict[str, MessageLink]:
         """For each fact that a reply depended on, by its id, the message of the newest such turn."""
         query = _spots(user).add_columns(_USES.c.fact).join(_USES, _USES.c.turn == _TURNS.c.id).order_by(_TURNS.c.n)
         with self._engine.connect() as connection:
-            return {row.fact: Spot(row.conversation, row.id, row.utterance) for row in connection.execute(query)}
+            return {row.fact: MessageLink(row.conversation, row.id, row.utterance) for row in connection.execute(query)}
 
     def export_markdown(self, user: str, conversation_id: str) -> str:
         """The conversation as Markdown: each utterance, its reply, and the numbered sources with what was quoted."""
@@ -319,19 +329,19 @@ class Conversations:
     def preferences(self, user: str) -> dict[str, Any]:
         """The user's choices on the page; empty if there are none."""
         with self._engine.connect() as connection:
-            kept = connection.scalar(select(_PREFERENCES.c.choices).where(_PREFERENCES.c.user == user))
-        return dict(json.loads(kept)) if kept else {}
+            stored = connection.scalar(select(_PREFERENCES.c.choices).where(_PREFERENCES.c.user == user))
+        return dict(json.loads(stored)) if stored else {}
 
     def set_preferences(self, user: str, preferences: Mapping[str, Any]) -> None:
         """Store the user's choices, which must be serialisable as JSON, in place of the earlier ones."""
         choices = json.dumps(dict(preferences))
         with self._engine.begin() as connection:
-            put(connection, _PREFERENCES, {"user": user}, choices=choices)
+            upsert(connection, _PREFERENCES, {"user": user}, choices=choices)
 
 
 def _upsert(connection: Connection, conversation_id: str, turn_id: str, values: dict[str, Any]) -> None:
-    one = (_TURNS.c.id == turn_id) & (_TURNS.c.conversation == conversation_id)
-    if connection.execute(update(_TURNS).where(one).values(values)).rowcount:
+    of_turn = (_TURNS.c.id == turn_id) & (_TURNS.c.conversation == conversation_id)
+    if connection.execute(update(_TURNS).where(of_turn).values(values)).rowcount:
         return
     try:
         connection.execute(insert(_TURNS).values(id=turn_id, conversation=conversation_id, **values))
@@ -369,10 +379,10 @@ def _original(connection: Connection, conversation_id: str, turn_id: str) -> str
     """The first version of a reply."""
     original = func.coalesce(_VERSIONS.c.original, _TURNS.c.id)
     query = select(original).select_from(_TURNS.outerjoin(_VERSIONS, _VERSION_OF))
-    found = connection.scalar(query.where(_TURNS.c.id == turn_id, _TURNS.c.conversation == conversation_id))
-    if found is None:
+    original_id = connection.scalar(query.where(_TURNS.c.id == turn_id, _TURNS.c.conversation == conversation_id))
+    if original_id is None:
         raise _missing("reply")
-    return str(found)
+    return str(original_id)
 
 
 def _conversation(row: Row[Any], turns: Sequence[Row[Any]], alive: set[str]) -> Conversation:
@@ -383,17 +393,19 @@ def _conversation(row: Row[Any], turns: Sequence[Row[Any]], alive: set[str]) -> 
     replies: dict[str, list[Row[Any]]] = {}
     for turn in turns:
         replies.setdefault(turn.original or turn.id, []).append(turn)
-    shown = {next((one.id for one in group if one.shown), first): group for first, group in replies.items()}
-    sides = {turn: tuple(_turn(one, alive) for one in group if one.side) for turn, group in shown.items()}
+    shown = {
+        next((version.id for version in group if version.shown), first_id): group for first_id, group in replies.items()
+    }
+    sides = {turn: tuple(_turn(version, alive) for version in group if version.side) for turn, group in shown.items()}
     summary = _summary(row)
     return Conversation(
         summary.id,
         summary.title,
         summary.created,
         summary.changed,
-        turns=tuple(_turn(one, alive) for turn, group in shown.items() for one in group if one.id == turn),
+        turns=tuple(_turn(version, alive) for turn, group in shown.items() for version in group if version.id == turn),
         feedback={turn.id: turn.feedback for turn in turns if turn.feedback},
-        versions={turn: tuple(one.id for one in group) for turn, group in shown.items() if len(group) > 1},
+        versions={turn: tuple(version.id for version in group) for turn, group in shown.items() if len(group) > 1},
         compared={turn: pair for turn, pair in sides.items() if pair},
     )
 
@@ -405,9 +417,9 @@ def _values(turn: Turn) -> dict[str, Any]:
         turn = replace(turn, utterance=clean(turn.utterance), question=clean(turn.question), draft=clean(turn.draft))
         text = turn.to_json()
     reply = turn.answer.text if turn.answer else ""
-    shown = {"utterance": turn.utterance, "reply": reply, "words": f"{turn.utterance}\n{reply}".casefold()}
+    texts = {"utterance": turn.utterance, "reply": reply, "words": f"{turn.utterance}\n{reply}".casefold()}
     # PostgreSQL can't store NUL; in the JSON it is escaped.
-    return {"process": process(), "turn": text, **{name: value.replace("\0", "") for name, value in shown.items()}}
+    return {"process": process_id(), "turn": text, **{name: value.replace("\0", "") for name, value in texts.items()}}
 
 
 def _turn(row: Row[Any], alive: set[str]) -> Turn:
@@ -427,30 +439,30 @@ def _versions(conversation_id: str, turn_id: str) -> ColumnElement[bool]:
     return (_TURNS.c.conversation == conversation_id) & ((_TURNS.c.id == turn_id) | _TURNS.c.id.in_(versions))
 
 
-def _mentioning(connection: Connection, user: str, wanted: str) -> set[str]:
-    matches = _TURNS.c.words.contains(wanted[:1000], autoescape=True)
+def _mentioning(connection: Connection, user: str, search_text: str) -> set[str]:
+    matches = _TURNS.c.words.contains(search_text[:1000], autoescape=True)
     query = select(_TURNS.c.conversation).join(_CONVERSATIONS).where(_CONVERSATIONS.c.user == user, matches)
     return set(connection.scalars(query))
 
 
 def _owned(connection: Connection, user: str, conversation_id: str) -> Row[Any]:
-    row = connection.execute(select(_CONVERSATIONS).where(_mine(user, conversation_id))).first()
+    row = connection.execute(select(_CONVERSATIONS).where(_own_conversation(user, conversation_id))).first()
     if row is None:
         raise _missing("conversation")
     return row
 
 
-def _mine(user: str, conversation_id: str) -> ColumnElement[bool]:
+def _own_conversation(user: str, conversation_id: str) -> ColumnElement[bool]:
     return (_CONVERSATIONS.c.user == user) & (_CONVERSATIONS.c.id == conversation_id)
 
 
-def _expect(rows: int, what: str) -> None:
+def _expect(rows: int, noun: str) -> None:
     if not rows:
-        raise _missing(what)
+        raise _missing(noun)
 
 
-def _missing(what: str) -> StoreError:
-    return StoreError(f"The {what} was not found; it may have been deleted meanwhile.")
+def _missing(noun: str) -> StoreError:
+    return StoreError(f"The {noun} was not found; it may have been deleted meanwhile.")
 
 
 def _summary(row: Row[Any]) -> ConversationSummary:
@@ -459,10 +471,10 @@ def _summary(row: Row[Any]) -> ConversationSummary:
 
 
 def _shortened(title: str) -> str:
-    plain = " ".join(clean(title).split())
-    if len(plain) <= TITLE_CHARS:
-        return plain
-    return plain[: TITLE_CHARS - 1].rsplit(" ", 1)[0] + "…"
+    single_line = " ".join(clean(title).split())
+    if len(single_line) <= TITLE_CHARS:
+        return single_line
+    return single_line[: TITLE_CHARS - 1].rsplit(" ", 1)[0] + "…"
 
 
 def _stamp(moment: datetime) -> str:

@@ -27,7 +27,7 @@ from assistant.store.migrate import migrate
 BUSY_SECONDS = 10  # for which a database that another program writes to, or that is far away, is waited for
 # Seconds after which a server that has disappeared, with its computer or a cable, is given up; operating systems wait
 # for a quarter of an hour.
-_GIVEN_UP = {
+_TIMEOUTS = {
     "connect_timeout": BUSY_SECONDS,
     "tcp_user_timeout": BUSY_SECONDS * 1000,
     "keepalives_idle": BUSY_SECONDS // 2,
@@ -44,7 +44,7 @@ def connect(url: str) -> Engine:
         StoreError: the database can't be opened or read, or was written by a newer version of the program.
     """
     parsed = _parse(url)
-    engine = _opened(parsed)
+    engine = _open_engine(parsed)
     if _is_file(parsed):
         _write_ahead(engine)
     migrate(engine, _name(parsed))
@@ -53,21 +53,23 @@ def connect(url: str) -> Engine:
 
 def in_memory(tables: MetaData) -> Engine:
     """An engine with these tables in the memory of this process only."""
-    engine = _opened(make_url("sqlite://"))
+    engine = _open_engine(make_url("sqlite://"))
     tables.create_all(engine)
     return engine
 
 
-def _opened(url: URL) -> Engine:
+def _open_engine(url: URL) -> Engine:
     engine = _sqlite(url) if url.get_backend_name() == "sqlite" else _postgres(url)
     event.listen(engine, "handle_error", _explain)
     return engine
 
 
-def put(connection: Connection, table: Table, key: Mapping[str, Any], **values: Any) -> None:
+def upsert(connection: Connection, table: Table, key: Mapping[str, Any], **values: Any) -> None:
     """Insert a row, or update the one with the same key; several processes may do so at once."""
-    made = (postgresql if connection.dialect.name == "postgresql" else sqlite).insert(table).values(**key, **values)
-    connection.execute(made.on_conflict_do_update(index_elements=table.primary_key, set_=values))
+    statement = (
+        (postgresql if connection.dialect.name == "postgresql" else sqlite).insert(table).values(**key, **values)
+    )
+    connection.execute(statement.on_conflict_do_update(index_elements=table.primary_key, set_=values))
 
 
 def is_postgres(url: str) -> bool:
@@ -86,8 +88,8 @@ def database_file(url: str) -> Path | None:
         SettingsError: `url` is not a SQLAlchemy URL.
     """
     parsed = _parse(url)
-    plain = _is_file(parsed) and not str(parsed.database).startswith("file:")
-    return Path(str(parsed.database)) if plain else None
+    has_path = _is_file(parsed) and not str(parsed.database).startswith("file:")
+    return Path(str(parsed.database)) if has_path else None
 
 
 def snapshot(url: str, file: Path) -> None:
@@ -101,12 +103,12 @@ def snapshot(url: str, file: Path) -> None:
     try:
         with engine.connect() as connection, closing(sqlite3.connect(file)) as copy:
             connection.connection.dbapi_connection.backup(copy)  # type: ignore[union-attr]
-            sound = copy.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
+            is_sound = copy.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
     except sqlite3.Error as error:
         raise StoreError(f"The copy of the database {name} {advice(error)}.") from error
     finally:
         engine.dispose()
-    if not sound:
+    if not is_sound:
         raise StoreError(f"The database {name} {DAMAGED}.")
 
 
@@ -123,7 +125,7 @@ def shrink(engine: Engine) -> None:
 
 
 @contextmanager
-def unused(file: Path) -> Iterator[None]:
+def exclusive_lock(file: Path) -> Iterator[None]:
     """Lock a SQLite file, if there is one, against all other programs, with its write-ahead log merged into it.
 
     Raises:
@@ -166,7 +168,7 @@ def _postgres(url: URL) -> Engine:
     try:
         # A server that was restarted has closed the pooled connections, so that each is tried first.
         return create_engine(
-            url, poolclass=_Pool, pool_timeout=BUSY_SECONDS, pool_pre_ping=True, connect_args=_GIVEN_UP
+            url, poolclass=_Pool, pool_timeout=BUSY_SECONDS, pool_pre_ping=True, connect_args=_TIMEOUTS
         )
     except ImportError as error:
         raise SettingsError(
@@ -183,7 +185,7 @@ def _sqlite(url: URL) -> Engine:
     engine = create_engine(url, poolclass=_Pool, pool_timeout=BUSY_SECONDS, connect_args=arguments, **sharing)
     event.listen(engine, "connect", _set_up)
     if _is_file(url) and not str(url.database).startswith("file:"):
-        _Place(Path(str(url.database))).watch(engine)
+        _FileIdentity(Path(str(url.database))).watch(engine)
     return engine
 
 
@@ -198,7 +200,7 @@ class _Pool(QueuePool):
             raise StoreError("The database is busy with other requests; try again in a moment.") from error
 
 
-class _Place:
+class _FileIdentity:
     """The path of a SQLite file, and its identity.
 
     A file that was moved, deleted or replaced goes on taking what is written to it, on a disk where nobody finds it.
@@ -206,7 +208,7 @@ class _Place:
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self._known: tuple[int, int] | None = None
+        self._identity: tuple[int, int] | None = None
 
     def watch(self, engine: Engine) -> None:
         """Refuse to write if the file was moved or replaced, or to create an empty file in its place."""
@@ -215,24 +217,24 @@ class _Place:
         event.listen(engine, "before_cursor_execute", self._write)
 
     def _note(self) -> None:
-        self._known = self._known or self._now()
+        self._identity = self._identity or self._current_identity()
 
-    def _now(self) -> tuple[int, int] | None:
+    def _current_identity(self) -> tuple[int, int] | None:
         try:
-            found = self._file.stat()
+            status = self._file.stat()
         except OSError:
             return None
-        return found.st_dev, found.st_ino
+        return status.st_dev, status.st_ino
 
     def _check(self) -> None:
-        if self._known and self._now() != self._known:
+        if self._identity and self._current_identity() != self._identity:
             raise StoreError(
                 f"The database {self._file} was moved, deleted or replaced while the program ran, so nothing can be "
                 "saved; put it back, or start the program again."
             )
 
     def _write(
-        self, _connection: Any, _cursor: Any, _text: Any, _given: Any, context: DefaultExecutionContext, _many: Any
+        self, _connection: Any, _cursor: Any, _text: Any, _parameters: Any, context: DefaultExecutionContext, _many: Any
     ) -> None:
         if context.isinsert or context.isupdate or context.isdelete:
             self._check()
@@ -245,8 +247,8 @@ def _is_file(url: URL) -> bool:
 def _make_folder(file: Path) -> None:
     if str(file).startswith("file:"):
         return
-    advice = "choose another with the setting 'data_dir'"
-    with disk_errors_as(StoreError, f"The folder {file.parent} can't be made", advice):
+    hint = "choose another with the setting 'data_dir'"
+    with disk_errors_as(StoreError, f"The folder {file.parent} can't be made", hint):
         file.parent.mkdir(parents=True, exist_ok=True)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from assistant.types import Turn
 from assistant.wording.replies import LABEL, reply
-from assistant.wording.views import Source, instead, missing, sources
+from assistant.wording.views import Source, incomplete_notice, sources, unsourced_kind
 
 _SPECIAL = str.maketrans({char: f"\\{char}" for char in r"\`*_{}[]()<>#+=-.!|~&"})
 # In a reply, lists, emphasis and code are meant; HTML, images, links and link definitions are not. Entities disarm
@@ -31,27 +31,27 @@ def escaped(text: str) -> str:
     return " ".join(text.split()).translate(_SPECIAL)
 
 
-def quoted(text: str) -> str:
+def block_quote(text: str) -> str:
     """`text` as a block quote."""
     return "\n".join(f"> {line}" for line in re.split(r"\r\n|[\r\n\u2028\u2029]", text.strip()))
 
 
 def _turn(turn: Turn) -> Iterator[str]:
     yield "**You**"
-    yield quoted("\n".join(escaped(line) + "  " for line in turn.utterance.splitlines()))
+    yield block_quote("\n".join(escaped(line) + "  " for line in turn.utterance.splitlines()))
     yield "**Sequitur**"
     if turn.answer and turn.answer.text.strip():
-        yield quoted(_tamed(reply(turn.answer)))
-    if instead(turn) == "own" and LABEL not in reply(turn.answer):
+        yield block_quote(_tamed(reply(turn.answer)))
+    if unsourced_kind(turn) == "own" and LABEL not in reply(turn.answer):
         yield f"*{LABEL}*"
-    if what := missing(turn):
-        yield f"*{escaped(what)}*"
+    if missing_note := incomplete_notice(turn):
+        yield f"*{escaped(missing_note)}*"
     if turn.citations:
         yield "Sources"
         yield "\n".join(map(_source, sources(turn)))
-    if unsaid := "\n".join(_not_found(turn)):
+    if unsupported := "\n".join(_not_found(turn)):
         yield "Not found in the sources"
-        yield unsaid
+        yield unsupported
 
 
 def _tamed(text: str) -> str:
@@ -60,9 +60,9 @@ def _tamed(text: str) -> str:
 
 def _source(source: Source) -> str:
     partly = ", says a part" if source.partly else ""
-    where = f"<{source.link}>" if source.link else escaped(source.source)
-    place = f" ({where})" if where else ""
-    return f"- \\[{source.n}\\] {escaped(source.title)}{place}{partly}: “{escaped(source.quote)}”"
+    address = f"<{source.link}>" if source.link else escaped(source.source)
+    location = f" ({address})" if address else ""
+    return f"- \\[{source.n}\\] {escaped(source.title)}{location}{partly}: “{escaped(source.quote)}”"
 
 
 def _not_found(turn: Turn) -> Iterator[str]:

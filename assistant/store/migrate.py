@@ -26,14 +26,14 @@ def migrate(engine: Engine, name: str) -> None:
         StoreError: it was written by a newer version of the program, or can't be read or written.
     """
     with engine.connect() as connection:
-        found = _version(connection)
-    if found > VERSION:
+        version = _version(connection)
+    if version > VERSION:
         raise StoreError(
-            f"The database {name} was written by a newer version of the program (schema {found}, this one knows "
+            f"The database {name} was written by a newer version of the program (schema {version}, this one knows "
             f"{VERSION}); update the program or choose another with 'database'."
         )
-    if found < VERSION:
-        with alone(engine) as connection:
+    if version < VERSION:
+        with exclusive_transaction(engine) as connection:
             if _version(connection) < VERSION:
                 _upgrade(connection)
 
@@ -51,7 +51,7 @@ def _version(connection: Connection) -> int:
 
 
 @contextmanager
-def alone(engine: Engine) -> Iterator[Connection]:
+def exclusive_transaction(engine: Engine) -> Iterator[Connection]:
     """A transaction that waits for other programs' migrations and excludes them."""
     with engine.begin() as connection:
         if engine.dialect.name == "postgresql":

@@ -16,10 +16,10 @@ def read(text: str) -> Turn:
     """
     turn = Turn.from_json(text)
     # A stored outcome is kept, even if a model wrote the same words as a fixed reply.
-    return turn if '"outcome"' in text else _as_now(turn)
+    return turn if '"outcome"' in text else _upgraded(turn)
 
 
-def _as_now(turn: Turn) -> Turn:
+def _upgraded(turn: Turn) -> Turn:
     return replace(
         turn,
         answer=_typed(turn.answer) if turn.answer else None,

@@ -11,18 +11,18 @@ from hmac import compare_digest
 from sqlalchemy import Column, Engine, Float, MetaData, String, Table, delete, insert, select
 
 from assistant.errors import StoreError
-from assistant.store.shared import moment_of
-from assistant.store.users import LONGEST_NAME, Logins, kept_name
+from assistant.store.shared import database_seconds
+from assistant.store.users import MAX_NAME_CHARS, Logins, composed_name
 
-LASTS = 30 * 24 * 3600.0  # seconds that a log-in lasts
-MOST_OF_USER = 50  # log-ins that a user may have at once; the oldest ends then
+LOGIN_SECONDS = 30 * 24 * 3600.0  # seconds that a log-in lasts
+MAX_USER_SESSIONS = 50  # log-ins that a user may have at once; the oldest ends then
 
 TABLES = MetaData()
 _SESSIONS = Table(
     "sessions",
     TABLES,
     Column("hash", String(64), primary_key=True),
-    Column("user", String(LONGEST_NAME), nullable=False, index=True),
+    Column("user", String(MAX_NAME_CHARS), nullable=False, index=True),
     Column("password", String(64), nullable=False),  # a hash of the hash that the user's password had
     Column("begun", Float, nullable=False),  # seconds since 1970, by the clock of the database
 )
@@ -31,12 +31,12 @@ _SESSIONS = Table(
 class Sessions:
     """Users by the secrets of their browsers, in place of the mapping of which Gradio asks who is logged in.
 
-    A log-in ends after `LASTS`, when the user logs out, is removed or has another password.
+    A log-in ends after `LOGIN_SECONDS`, when the user logs out, is removed or has another password.
     """
 
     def __init__(self, engine: Engine, logins: Logins) -> None:
         self._engine, self._logins = engine, logins
-        self._here: dict[str, tuple[str, str]] = {}  # where the database can only be read
+        self._local_sessions: dict[str, tuple[str, str]] = {}  # where the database can only be read
 
     @property
     def name(self) -> str:
@@ -44,48 +44,50 @@ class Sessions:
         return sha256(self._engine.url.render_as_string(hide_password=True).encode()).hexdigest()[:16]
 
     def get(self, secret: str | None) -> str | None:
-        """Whose secret this is, if anybody's who is logged in.
+        """The user who is logged in with this secret, None if nobody is.
 
         Raises:
             StoreError: the database can't be read.
         """
         if not secret:
             return None
-        user, password = self._here.get(_hashed(secret)) or self._kept(_hashed(secret))
-        now = self._logins.hash_of(user) if user else None
-        return user if now and compare_digest(_hashed(now), password) else None
+        user, password = self._local_sessions.get(_hashed(secret)) or self._stored_session(_hashed(secret))
+        current_hash = self._logins.hash_of(user) if user else None
+        return user if current_hash and compare_digest(_hashed(current_hash), password) else None
 
     def __setitem__(self, secret: str, typed: str) -> None:
         """Note that whoever holds the secret has logged in under a name, as it was typed."""
-        user = kept_name(typed)
+        user = composed_name(typed)
         password = _hashed(self._logins.hash_of(user) or "")
         try:
             self._note(_hashed(secret), user, password)
         except StoreError:  # one that can only be read lets users in all the same, at this process
-            self._here[_hashed(secret)] = user, password
+            self._local_sessions[_hashed(secret)] = user, password
 
     def end(self, user: str) -> None:
         """Log the user out everywhere."""
-        self._here = {secret: kept for secret, kept in self._here.items() if kept[0] != user}
+        self._local_sessions = {
+            secret: session for secret, session in self._local_sessions.items() if session[0] != user
+        }
         with self._engine.begin() as connection:
             connection.execute(delete(_SESSIONS).where(_SESSIONS.c.user == user))
 
-    def _kept(self, hashed: str) -> tuple[str, str]:
-        found = select(_SESSIONS.c.user, _SESSIONS.c.password, _SESSIONS.c.begun).where(_SESSIONS.c.hash == hashed)
+    def _stored_session(self, hashed: str) -> tuple[str, str]:
+        query = select(_SESSIONS.c.user, _SESSIONS.c.password, _SESSIONS.c.begun).where(_SESSIONS.c.hash == hashed)
         with self._engine.connect() as connection:
-            row = connection.execute(found).first()
-            return (row.user, row.password) if row and row.begun > moment_of(connection) - LASTS else ("", "")
+            row = connection.execute(query).first()
+            return (row.user, row.password) if row and row.begun > database_seconds(connection) - LOGIN_SECONDS else ("", "")
 
     def _note(self, hashed: str, user: str, password: str) -> None:
-        mine = _SESSIONS.c.user == user
+        of_user = _SESSIONS.c.user == user
         with self._engine.begin() as connection:
-            moment = moment_of(connection)
+            moment = database_seconds(connection)
             row = {"hash": hashed, "user": user, "password": password, "begun": moment}
             connection.execute(insert(_SESSIONS).values(row))
-            newest = select(_SESSIONS.c.hash).where(mine).order_by(_SESSIONS.c.begun.desc()).limit(MOST_OF_USER)
-            kept = connection.scalars(newest).all()
-            connection.execute(delete(_SESSIONS).where(mine, _SESSIONS.c.hash.not_in(kept)))
-            connection.execute(delete(_SESSIONS).where(_SESSIONS.c.begun < moment - LASTS))
+            newest = select(_SESSIONS.c.hash).where(of_user).order_by(_SESSIONS.c.begun.desc()).limit(MAX_USER_SESSIONS)
+            newest_hashes = connection.scalars(newest).all()
+            connection.execute(delete(_SESSIONS).where(of_user, _SESSIONS.c.hash.not_in(newest_hashes)))
+            connection.execute(delete(_SESSIONS).where(_SESSIONS.c.begun < moment - LOGIN_SECONDS))
 
 
 def _hashed(secret: str) -> str:

@@ -36,14 +36,14 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from assistant.errors import BusyError, StoreError
-from assistant.store.database import put
+from assistant.store.database import upsert
 from assistant.store.migrate import is_outdated
 from assistant.types import new_id, now
 
 # Seconds without a sign of life after which an answering process counts as dead, and its answer as stopped. A process
 # that no longer runs on this computer counts as dead at once.
-SILENCE = 20.0
-MOST_KEPT = 10_000  # names and addresses for which wrong passwords are counted
+MAX_SILENT_SECONDS = 20.0
+MAX_COUNTED_KEYS = 10_000  # names and addresses for which wrong passwords are counted
 BUSY = "An answer is being written in this conversation; wait for it or stop it first."
 OUTDATED = (
     "A newer version of Sequitur uses this database now, so this one answers no more; nothing you wrote is lost: start "
@@ -57,7 +57,7 @@ _ANSWERING = Table(
     Column("user", String(200), primary_key=True),
     Column("conversation", String(32), primary_key=True, index=True),
     Column("process", String(32), nullable=False),
-    Column("place", String(255), nullable=False),  # host, number and beginning of the process: see `place`
+    Column("place", String(255), nullable=False),  # host, number and beginning of the process: see `process_address`
     Column("seen", Float, nullable=False),  # seconds since 1970, as all times here
     Column("stop", Boolean, nullable=False),
 )
@@ -70,21 +70,21 @@ _WRONG = Table(
 )
 
 
-def process() -> str:
+def process_id() -> str:
     """The unique id of this process; a forked process gets another one."""
-    return _known(os.getpid())[0]
+    return _identity(os.getpid())[0]
 
 
-def place() -> str:
+def process_address() -> str:
     """How others on this computer find this process: host, number, and its start in seconds since the computer's.
 
     Not when it began: that is told by the clock, so that a clock that is set would make it another process.
     """
-    return _known(os.getpid())[1]
+    return _identity(os.getpid())[1]
 
 
 @lru_cache(maxsize=1)
-def _known(pid: int) -> tuple[str, str]:
+def _identity(pid: int) -> tuple[str, str]:
     return new_id(), f"{gethostname()[:200]} {pid} {_began(psutil.Process(pid))}"
 
 
@@ -98,7 +98,7 @@ class Leases:
 
     def __init__(self, engine: Engine, by: str = "", at: str = "") -> None:
         """`by` and `at` are the id and the address of a process, by default of this one."""
-        self._engine, self._process, self._place = engine, by or process(), at or place()
+        self._engine, self._process, self._place = engine, by or process_id(), at or process_address()
 
     def begin(self, user: str, conversation: str) -> int:
         """Record that this process answers here; return how many answers are being written for the user, this included.
@@ -109,18 +109,18 @@ class Leases:
         """
         with self._engine.begin() as connection:
             _refuse_newer(connection)
-            _alone(connection, user)
-            moment, mine = moment_of(connection), _ANSWERING.c.user == user
+            _lock_user(connection, user)
+            moment, of_user = database_seconds(connection), _ANSWERING.c.user == user
             dead = [
-                row.conversation for row in connection.execute(select(_ANSWERING).where(mine)) if _dead(row, moment)
+                row.conversation for row in connection.execute(select(_ANSWERING).where(of_user)) if _dead(row, moment)
             ]
-            connection.execute(delete(_ANSWERING).where(mine, _ANSWERING.c.conversation.in_(dead)))
+            connection.execute(delete(_ANSWERING).where(of_user, _ANSWERING.c.conversation.in_(dead)))
             row = {"conversation": conversation, "user": user, "process": self._process, "place": self._place}
             try:
                 connection.execute(insert(_ANSWERING).values(**row, seen=moment, stop=False))
             except IntegrityError as error:
                 raise BusyError(BUSY) from error
-            return connection.scalar(select(func.count()).where(mine)) or 0
+            return connection.scalar(select(func.count()).where(of_user)) or 0
 
     def check(self) -> None:
         """Check whether this process may write an answer that is not stored.
@@ -145,22 +145,22 @@ class Leases:
     def end(self, user: str, conversation: str) -> None:
         """Record that the answer is finished."""
         with self._engine.begin() as connection:
-            connection.execute(delete(_ANSWERING).where(self._mine, _here(user, conversation)))
+            connection.execute(delete(_ANSWERING).where(self._of_this_process, _of_conversation(user, conversation)))
 
     def stop(self, user: str, conversation: str) -> None:
-        """Ask the process that answers here to stop, which learns of it at its next `look`."""
+        """Ask the process that answers here to stop, which learns of it at its next `heartbeat`."""
         with self._engine.begin() as connection:
-            connection.execute(update(_ANSWERING).where(_here(user, conversation)).values(stop=True))
+            connection.execute(update(_ANSWERING).where(_of_conversation(user, conversation)).values(stop=True))
 
     def look(self) -> set[tuple[str, str]]:
         """Give a sign of life. Returns where this process was asked to stop, as pairs of user and conversation."""
-        asked = select(_ANSWERING.c.user, _ANSWERING.c.conversation).where(self._mine, _ANSWERING.c.stop)
+        query = select(_ANSWERING.c.user, _ANSWERING.c.conversation).where(self._of_this_process, _ANSWERING.c.stop)
         with self._engine.begin() as connection:
-            connection.execute(update(_ANSWERING).where(self._mine).values(seen=moment_of(connection)))
-            return {(row.user, row.conversation) for row in connection.execute(asked)}
+            connection.execute(update(_ANSWERING).where(self._of_this_process).values(seen=database_seconds(connection)))
+            return {(row.user, row.conversation) for row in connection.execute(query)}
 
     @property
-    def _mine(self) -> ColumnElement[bool]:
+    def _of_this_process(self) -> ColumnElement[bool]:
         return _ANSWERING.c.process == self._process
 
 
@@ -169,7 +169,7 @@ def _refuse_newer(connection: Connection) -> None:
         raise StoreError(OUTDATED)
 
 
-def _alone(connection: Connection, user: str) -> None:
+def _lock_user(connection: Connection, user: str) -> None:
     """Let no other process begin an answer for this user before the transaction ends, so that both are counted.
 
     SQLite has one writer at a time anyway.
@@ -178,26 +178,26 @@ def _alone(connection: Connection, user: str) -> None:
         connection.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(f"answering {user}", 0))))
 
 
-def _here(user: str, conversation: str) -> ColumnElement[bool]:
+def _of_conversation(user: str, conversation: str) -> ColumnElement[bool]:
     return (_ANSWERING.c.user == user) & (_ANSWERING.c.conversation == conversation)
 
 
 def answered_by(connection: Connection, conversation: str) -> str:
     """The process that answers in a conversation now, or ""."""
     row = connection.execute(select(_ANSWERING).where(_ANSWERING.c.conversation == conversation)).first()
-    return "" if row is None or _dead(row, moment_of(connection)) else str(row.process)
+    return "" if row is None or _dead(row, database_seconds(connection)) else str(row.process)
 
 
 def _dead(row: Row[Any], moment: float) -> bool:
     """Whether the process in a row of `answering` is dead."""
-    if row.seen < moment - SILENCE:
+    if row.seen < moment - MAX_SILENT_SECONDS:
         return True
     host, pid, began = row.place.rsplit(" ", 2)
-    if host != place().rsplit(" ", 2)[0]:
+    if host != process_address().rsplit(" ", 2)[0]:
         return False
     try:
-        found = psutil.Process(int(pid))
-        return found.status() == psutil.STATUS_ZOMBIE or abs(_began(found) - float(began)) > 1
+        candidate = psutil.Process(int(pid))
+        return candidate.status() == psutil.STATUS_ZOMBIE or abs(_began(candidate) - float(began)) > 1
     except psutil.Error:
         return True
 
@@ -213,17 +213,17 @@ class WrongPasswords:
         """Seconds until the next try is allowed; 0 if it is now."""
         with self._engine.connect() as connection:
             until: float | None = connection.scalar(select(_WRONG.c.until).where(_WRONG.c.key == self._hashed(key)))
-            return max(until - moment_of(connection), 0.0) if until else 0.0
+            return max(until - database_seconds(connection), 0.0) if until else 0.0
 
     def note(self, key: object) -> None:
         """Count one more wrong password."""
         with self._engine.begin() as connection:
-            moment, one = moment_of(connection), _WRONG.c.key == self._hashed(key)
-            put(connection, _WRONG, {"key": self._hashed(key), "count": 0}, until=moment)  # holds the row for this
-            connection.execute(update(_WRONG).where(one).values(count=_WRONG.c.count + 1))
-            count = connection.scalar(select(_WRONG.c.count).where(one)) or 1
-            connection.execute(update(_WRONG).where(one).values(until=moment + self._wait(count)))
-            oldest = select(_WRONG.c.key).order_by(_WRONG.c.until.desc()).offset(MOST_KEPT)
+            moment, of_key = database_seconds(connection), _WRONG.c.key == self._hashed(key)
+            upsert(connection, _WRONG, {"key": self._hashed(key), "count": 0}, until=moment)  # holds the row for this
+            connection.execute(update(_WRONG).where(of_key).values(count=_WRONG.c.count + 1))
+            count = connection.scalar(select(_WRONG.c.count).where(of_key)) or 1
+            connection.execute(update(_WRONG).where(of_key).values(until=moment + self._wait(count)))
+            oldest = select(_WRONG.c.key).order_by(_WRONG.c.until.desc()).offset(MAX_COUNTED_KEYS)
             connection.execute(delete(_WRONG).where(_WRONG.c.key.in_(connection.scalars(oldest).all())))
 
     def forget(self, key: object) -> None:
@@ -235,15 +235,15 @@ class WrongPasswords:
         return sha256(repr((self._kind, key)).encode("utf-8", "replace")).hexdigest()
 
 
-def moment_of(connection: Connection) -> float:
+def database_seconds(connection: Connection) -> float:
     """Seconds since 1970 by the clock of the database."""
     postgres = connection.dialect.name == "postgresql"
     clock = "extract(epoch FROM clock_timestamp())" if postgres else "(julianday('now') - 2440587.5) * 86400.0"
     return float(connection.scalar(select(literal_column(clock))) or 0.0)
 
 
-def time_of(connection: Connection) -> datetime:
+def database_time(connection: Connection) -> datetime:
     """Now, in UTC, by the clock of the database, for what people read and for what is sorted."""
     if connection.dialect.name == "sqlite":  # a file goes by this computer's clock, which tells finer parts of a second
         return now()
-    return datetime.fromtimestamp(moment_of(connection), UTC)
+    return datetime.fromtimestamp(database_seconds(connection), UTC)

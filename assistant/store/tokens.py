@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from sqlalchemy import Column, Engine, MetaData, String, Table, delete, insert, select, update
 
 from assistant.errors import SettingsError
-from assistant.store.shared import time_of
-from assistant.store.users import LONGEST_NAME
+from assistant.store.shared import database_time
+from assistant.store.users import MAX_NAME_CHARS
 from assistant.types import new_id
 
-LONGEST_LABEL = 100
+MAX_LABEL_CHARS = 100
 PREFIX = "sequitur"
 
 TABLES = MetaData()
@@ -25,8 +25,8 @@ _TOKENS = Table(
     "tokens",
     TABLES,
     Column("id", String(32), primary_key=True),
-    Column("user", String(LONGEST_NAME), nullable=False, index=True),
-    Column("label", String(LONGEST_LABEL), nullable=False),
+    Column("user", String(MAX_NAME_CHARS), nullable=False, index=True),
+    Column("label", String(MAX_LABEL_CHARS), nullable=False),
     Column("hash", String(64), nullable=False),
     Column("created", String(40), nullable=False),
     Column("used", String(40), nullable=False),
@@ -55,21 +55,21 @@ class AccessTokens:
         Raises:
             SettingsError: the label is too long.
         """
-        if len(label) > LONGEST_LABEL:
-            raise SettingsError(f"The label of a token has {LONGEST_LABEL} characters at most; shorten it.")
+        if len(label) > MAX_LABEL_CHARS:
+            raise SettingsError(f"The label of a token has {MAX_LABEL_CHARS} characters at most; shorten it.")
         id_ = new_id()
         token = f"{PREFIX}-{id_}-{secrets.token_urlsafe(32)}"
-        kept = {"id": id_, "user": user, "label": label, "hash": _hashed(token)}
+        row = {"id": id_, "user": user, "label": label, "hash": _hashed(token)}
         with self._engine.begin() as connection:
-            connection.execute(insert(_TOKENS).values(**kept, created=time_of(connection).isoformat(), used=""))
+            connection.execute(insert(_TOKENS).values(**row, created=database_time(connection).isoformat(), used=""))
         return token
 
     def list(self, user: str) -> list[AccessToken]:
         """The user's tokens, the oldest first."""
         columns = (_TOKENS.c.id, _TOKENS.c.label, _TOKENS.c.created, _TOKENS.c.used)
-        mine = select(*columns).where(_TOKENS.c.user == user).order_by(_TOKENS.c.created)
+        query = select(*columns).where(_TOKENS.c.user == user).order_by(_TOKENS.c.created)
         with self._engine.connect() as connection:
-            return [AccessToken(*row) for row in connection.execute(mine)]
+            return [AccessToken(*row) for row in connection.execute(query)]
 
     def revoke(self, user: str, token_id: str) -> None:
         """Revoke this token.
@@ -78,9 +78,9 @@ class AccessTokens:
             SettingsError: the user has no such token.
         """
         with self._engine.begin() as connection:
-            mine = (_TOKENS.c.user == user) & (_TOKENS.c.id == token_id)
-            gone = connection.execute(delete(_TOKENS).where(mine)).rowcount
-        if not gone:
+            own_token = (_TOKENS.c.user == user) & (_TOKENS.c.id == token_id)
+            deleted_count = connection.execute(delete(_TOKENS).where(own_token)).rowcount
+        if not deleted_count:
             raise SettingsError(
                 f"'{user}' has no token '{token_id}'; `users token {user} --list` shows which there are."
             )
@@ -92,13 +92,13 @@ class AccessTokens:
 
     def user(self, token: str) -> str:
         """The user whose token this is, "" if it is nobody's; its use is recorded."""
-        _, _, rest = token.partition("-")
-        id_, _, _ = rest.partition("-")
+        _, _, id_and_secret = token.partition("-")
+        id_, _, _ = id_and_secret.partition("-")
         with self._engine.begin() as connection:
             row = connection.execute(select(_TOKENS.c.user, _TOKENS.c.hash).where(_TOKENS.c.id == id_)).first()
             if not hmac.compare_digest(row.hash if row else "", _hashed(token)) or row is None:
                 return ""
-            used = time_of(connection).isoformat()
+            used = database_time(connection).isoformat()
             connection.execute(update(_TOKENS).where(_TOKENS.c.id == id_).values(used=used))
         return str(row.user)
 

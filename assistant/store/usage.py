@@ -24,26 +24,26 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
-from assistant.store.shared import time_of
-from assistant.store.users import LONGEST_NAME
+from assistant.store.shared import database_time
+from assistant.store.users import MAX_NAME_CHARS
 from assistant.types import Tokens
 
 TABLES = MetaData()
 _USAGE = Table(
     "usage",
     TABLES,
-    Column("user", String(LONGEST_NAME), primary_key=True),
+    Column("user", String(MAX_NAME_CHARS), primary_key=True),
     Column("day", String(10), primary_key=True),
     Column("turns", Integer, nullable=False),
     Column("read", Integer, nullable=False),
     Column("written", Integer, nullable=False),
     Column("seconds", Float, nullable=False),
 )
-_NOTHING = {"turns": 0, "read": 0, "written": 0, "seconds": 0.0}
+_ZEROS = {"turns": 0, "read": 0, "written": 0, "seconds": 0.0}
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
+class UserUsage:
     """What one person used over some days: turns, tokens read and written, seconds; `last` is the last such day."""
 
     user: str
@@ -60,51 +60,51 @@ class Usage:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def begin(self, user: str, most: int = 0) -> bool:
+    def begin(self, user: str, limit: int = 0) -> bool:
         """Record the beginning of a turn of this person, unless it exceeds the limit for today; 0 = no limit.
 
         Two that begin at once, in two processes as well, are never both the last that is allowed.
         """
-        allowed = (_USAGE.c.turns < most,) if most else ()
+        allowed = (_USAGE.c.turns < limit,) if limit else ()
         return self._add(user, {"turns": 1}, *allowed)
 
     def end(self, user: str, tokens: Tokens, seconds: float) -> None:
         """Record the cost of a turn that was begun."""
         self._add(user, {"read": tokens.prompt, "written": tokens.completion, "seconds": seconds})
 
-    def of_all(self, days: int) -> list[Used]:
+    def of_all(self, days: int) -> list[UserUsage]:
         """What each person used in so many days including today; who used most comes first."""
         columns = [func.sum(column) for column in (_USAGE.c.turns, _USAGE.c.read, _USAGE.c.written, _USAGE.c.seconds)]
-        asked = select(_USAGE.c.user, *columns, func.max(_USAGE.c.day)).group_by(_USAGE.c.user)
+        query = select(_USAGE.c.user, *columns, func.max(_USAGE.c.day)).group_by(_USAGE.c.user)
         with self._engine.connect() as connection:
-            since = (time_of(connection) - timedelta(days=days - 1)).date().isoformat()
-            rows = connection.execute(asked.where(_USAGE.c.day >= since)).all()
-        used = [Used(row[0], int(row[1]), int(row[2]), int(row[3]), float(row[4]), row[5]) for row in rows]
-        return sorted(used, key=lambda one: (-one.turns, one.user))
+            since = (database_time(connection) - timedelta(days=days - 1)).date().isoformat()
+            rows = connection.execute(query.where(_USAGE.c.day >= since)).all()
+        used = [UserUsage(row[0], int(row[1]), int(row[2]), int(row[3]), float(row[4]), row[5]) for row in rows]
+        return sorted(used, key=lambda person: (-person.turns, person.user))
 
     def remove(self, user: str) -> None:
         """Delete this person's usage."""
         with self._engine.begin() as connection:
             connection.execute(delete(_USAGE).where(_USAGE.c.user == user))
 
-    def _add(self, user: str, more: Mapping[str, float], *allowed: ColumnElement[bool]) -> bool:
+    def _add(self, user: str, increments: Mapping[str, float], *allowed: ColumnElement[bool]) -> bool:
         """Add to today's figures if the limit allows it; returns whether it did."""
         day = self._today()
-        added = {name: _USAGE.c[name] + value for name, value in more.items()}
-        change = update(_USAGE).where(_USAGE.c.user == user, _USAGE.c.day == day, *allowed).values(**added)
-        if self._changed(change):
+        new_values = {name: _USAGE.c[name] + value for name, value in increments.items()}
+        statement = update(_USAGE).where(_USAGE.c.user == user, _USAGE.c.day == day, *allowed).values(**new_values)
+        if self._update_matched(statement):
             return True
         try:
             with self._engine.begin() as connection:
-                connection.execute(insert(_USAGE).values(user=user, day=day, **{**_NOTHING, **more}))
+                connection.execute(insert(_USAGE).values(user=user, day=day, **{**_ZEROS, **increments}))
         except IntegrityError:  # it is there: another was quicker, or it doesn't allow any more
-            return self._changed(change)
+            return self._update_matched(statement)
         return True
 
-    def _changed(self, change: Update) -> bool:
+    def _update_matched(self, statement: Update) -> bool:
         with self._engine.begin() as connection:
-            return connection.execute(change).rowcount > 0
+            return connection.execute(statement).rowcount > 0
 
     def _today(self) -> str:
         with self._engine.connect() as connection:
-            return time_of(connection).date().isoformat()
+            return database_time(connection).date().isoformat()

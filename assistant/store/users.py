@@ -17,32 +17,32 @@ from collections.abc import Mapping
 from sqlalchemy import Column, Engine, MetaData, String, Table, delete, select
 
 from assistant.errors import SettingsError
-from assistant.store.database import put
-from assistant.store.shared import time_of
+from assistant.store.database import upsert
+from assistant.store.shared import database_time
 
 COST, BLOCK, LANES = 2**14, 8, 5
 _KEY_BYTES = 32
-SHORTEST, LONGEST = 8, 1000
-LONGEST_NAME = 64
-DECOMPOSED = 4  # characters that a letter may have before it is composed
-ME = "me"  # the one user of a page without logins
-MOST_ADDRESSES = 20  # from which a user is known to have logged in
+MIN_PASSWORD_CHARS, MAX_PASSWORD_CHARS = 8, 1000
+MAX_NAME_CHARS = 64
+MAX_CHARS_PER_LETTER = 4  # characters that a letter may have before it is composed
+DEFAULT_USER = "me"  # the one user of a page without logins
+MAX_ADDRESSES = 20  # from which a user is known to have logged in
 # Of zxcvbn's four: a password of this one takes a million guesses at least, which nobody gets who has to wait for each.
-STRENGTH = 2
-LOOKED_AT = 72  # characters of a password; zxcvbn takes longer and longer for more
+MIN_STRENGTH = 2
+ASSESSED_CHARS = 72  # characters of a password; zxcvbn takes longer and longer for more
 
 TABLES = MetaData()
 _USERS = Table(
     "users",
     TABLES,
-    Column("name", String(LONGEST_NAME), primary_key=True),
+    Column("name", String(MAX_NAME_CHARS), primary_key=True),
     Column("hash", String(300), nullable=False),
     Column("created", String(40), nullable=False),
 )
 _ADDRESSES = Table(
     "known_addresses",
     TABLES,
-    Column("name", String(LONGEST_NAME), primary_key=True),
+    Column("name", String(MAX_NAME_CHARS), primary_key=True),
     Column("address", String(64), primary_key=True),
     Column("last", String(40), nullable=False),
 )
@@ -59,19 +59,19 @@ class Logins:
 
     def __init__(self, engine: Engine, configured: Mapping[str, str] | None = None) -> None:
         self.engine = engine
-        self._configured = {kept_name(name): kept for name, kept in (configured or {}).items()}
+        self._configured = {composed_name(name): password_hash for name, password_hash in (configured or {}).items()}
         # of a name that nobody has, so that its check takes as long; it is of no password
-        self._nobody = _written(secrets.token_bytes(16), secrets.token_bytes(_KEY_BYTES))
-        for name, kept in self._configured.items():
-            _check_configured(name, kept)
+        self._dummy_hash = _encoded_hash(secrets.token_bytes(16), secrets.token_bytes(_KEY_BYTES))
+        for name, password_hash in self._configured.items():
+            _check_configured(name, password_hash)
 
     def names(self) -> list[str]:
         """All who may log in, sorted."""
         return sorted(self.hashes())
 
     def users(self) -> list[str]:
-        """Whom the page serves: all who may log in, or `ME` where nobody needs to."""
-        return self.names() or [ME]
+        """Whom the page serves: all who may log in, or `DEFAULT_USER` where nobody needs to."""
+        return self.names() or [DEFAULT_USER]
 
     def hashes(self) -> dict[str, str]:
         """The hash of each user's password, by name: another one where the password was changed."""
@@ -86,11 +86,11 @@ class Logins:
             SettingsError: the name or the password can't be used.
         """
         name = checked_name(name)
-        kept = hash_password(checked_password(password, name))
+        password_hash = hash_password(checked_password(password, name))
         if name in self._configured:
             raise SettingsError(f"The password of '{name}' stands in the settings (web.logins); change it there.")
         with self.engine.begin() as connection:
-            put(connection, _USERS, {"name": name, "created": time_of(connection).isoformat()}, hash=kept)
+            upsert(connection, _USERS, {"name": name, "created": database_time(connection).isoformat()}, hash=password_hash)
         return name
 
     def remove(self, name: str) -> None:
@@ -99,38 +99,38 @@ class Logins:
         Raises:
             SettingsError: there is no such user, or one of the settings, which only a person changes.
         """
-        name = kept_name(name)
+        name = composed_name(name)
         with self.engine.begin() as connection:
-            gone = connection.execute(delete(_USERS).where(_USERS.c.name == name)).rowcount
+            deleted_count = connection.execute(delete(_USERS).where(_USERS.c.name == name)).rowcount
             connection.execute(delete(_ADDRESSES).where(_ADDRESSES.c.name == name))
         if name in self._configured:
             raise SettingsError(f"'{name}' stands in the settings (web.logins); remove the line there.")
-        if not gone:
+        if not deleted_count:
             raise SettingsError(f"There is no user '{name}'; `users list` shows who there is.")
 
     def check(self, name: str, password: str) -> bool:
         """Whether the password is the user's. An unknown name takes as long as a wrong password."""
-        name = kept_name(name)
-        return 1 <= len(name) <= LONGEST_NAME and verify(password, self.hash_of(name) or self._nobody)
+        name = composed_name(name)
+        return 1 <= len(name) <= MAX_NAME_CHARS and verify(password, self.hash_of(name) or self._dummy_hash)
 
     def meet(self, name: str, address: str) -> None:
-        """Note that the user has logged in from this address; of each user the last `MOST_ADDRESSES` are known."""
-        name = kept_name(name)
-        mine = _ADDRESSES.c.name == name
-        newest = select(_ADDRESSES.c.address).where(mine).order_by(_ADDRESSES.c.last.desc()).limit(MOST_ADDRESSES)
+        """Note that the user has logged in from this address; of each user the last `MAX_ADDRESSES` are known."""
+        name = composed_name(name)
+        of_user = _ADDRESSES.c.name == name
+        newest = select(_ADDRESSES.c.address).where(of_user).order_by(_ADDRESSES.c.last.desc()).limit(MAX_ADDRESSES)
         with self.engine.begin() as connection:
-            put(connection, _ADDRESSES, {"name": name, "address": address}, last=time_of(connection).isoformat())
-            kept = connection.scalars(newest).all()
-            connection.execute(delete(_ADDRESSES).where(mine, _ADDRESSES.c.address.not_in(kept)))
+            upsert(connection, _ADDRESSES, {"name": name, "address": address}, last=database_time(connection).isoformat())
+            newest_addresses = connection.scalars(newest).all()
+            connection.execute(delete(_ADDRESSES).where(of_user, _ADDRESSES.c.address.not_in(newest_addresses)))
 
     def has_met(self, name: str, address: str) -> bool:
         """Whether the user has logged in from this address before."""
-        name = kept_name(name)
+        name = composed_name(name)
         if not _is_name(name):
             return False
-        met = select(_ADDRESSES.c.name).where(_ADDRESSES.c.name == name, _ADDRESSES.c.address == address)
+        query = select(_ADDRESSES.c.name).where(_ADDRESSES.c.name == name, _ADDRESSES.c.address == address)
         with self.engine.connect() as connection:
-            return connection.scalar(met) is not None
+            return connection.scalar(query) is not None
 
     def hash_of(self, name: str) -> str | None:
         """The hash of a user's password, which changes with it; None where nobody is called so."""
@@ -145,28 +145,28 @@ class Logins:
 def hash_password(password: str) -> str:
     """`scrypt$N$r$p$salt$key` with a new random salt; salt and key in base64."""
     salt = secrets.token_bytes(16)
-    return _written(salt, _derive(password, salt, COST, BLOCK, LANES))
+    return _encoded_hash(salt, _derive(password, salt, COST, BLOCK, LANES))
 
 
-def verify(password: str, kept: str) -> bool:
-    """Whether `hash_password` made `kept` of this password.
+def verify(password: str, password_hash: str) -> bool:
+    """Whether `hash_password` made `password_hash` of this password.
 
     Raises:
-        ValueError: `kept` is no such hash.
+        ValueError: `password_hash` is no such hash.
     """
-    if len(password) > LONGEST or not _is_text(password):
+    if len(password) > MAX_PASSWORD_CHARS or not _is_text(password):
         return False
-    costs, salt, derived = _parse(kept)
+    costs, salt, derived = _parse(password_hash)
     return hmac.compare_digest(_derive(password, salt, *costs), derived)
 
 
-def kept_name(name: str) -> str:
+def composed_name(name: str) -> str:
     """`name` in Unicode's composed form (NFC), however the keyboard of the computer wrote it.
 
     "", which nobody is called, where it is too long for a name: to compose a text takes a time that grows with the
     square of its length, so that the length comes first.
     """
-    return unicodedata.normalize("NFC", name) if len(name) <= DECOMPOSED * LONGEST_NAME else ""
+    return unicodedata.normalize("NFC", name) if len(name) <= MAX_CHARS_PER_LETTER * MAX_NAME_CHARS else ""
 
 
 def checked_name(name: str) -> str:
@@ -175,9 +175,9 @@ def checked_name(name: str) -> str:
     Raises:
         SettingsError: it is empty, longer than 64 characters, or has spaces or control characters.
     """
-    name = kept_name(name)
-    if not 1 <= len(name) <= LONGEST_NAME or any(unicodedata.category(char)[0] in "CZ" for char in name):
-        raise SettingsError(f"A user's name has 1 to {LONGEST_NAME} characters, without spaces or control characters.")
+    name = composed_name(name)
+    if not 1 <= len(name) <= MAX_NAME_CHARS or any(unicodedata.category(char)[0] in "CZ" for char in name):
+        raise SettingsError(f"A user's name has 1 to {MAX_NAME_CHARS} characters, without spaces or control characters.")
     return name
 
 
@@ -187,18 +187,20 @@ def checked_password(password: str, name: str = "") -> str:
     Raises:
         SettingsError: it is too short or too long, or easily guessed, as what people often choose or the `name` is.
     """
-    if not SHORTEST <= len(password) <= LONGEST or not _is_text(password):
-        raise SettingsError(f"A password has {SHORTEST} to {LONGEST} characters; choose another.")
+    if not MIN_PASSWORD_CHARS <= len(password) <= MAX_PASSWORD_CHARS or not _is_text(password):
+        raise SettingsError(f"A password has {MIN_PASSWORD_CHARS} to {MAX_PASSWORD_CHARS} characters; choose another.")
     from zxcvbn import zxcvbn  # noqa: PLC0415 - its lists of words take a moment, and logging in needs none of them
 
-    found = zxcvbn(password[:LOOKED_AT], user_inputs=[name] if name else [], max_length=LOOKED_AT)
-    if found["score"] < STRENGTH:
-        why = found["feedback"]["warning"].rstrip(".") or "It is easy to guess"
-        raise SettingsError(f"This password is too weak ({why}); take three or four words that nobody puts together.")
+    assessment = zxcvbn(password[:ASSESSED_CHARS], user_inputs=[name] if name else [], max_length=ASSESSED_CHARS)
+    if assessment["score"] < MIN_STRENGTH:
+        warning = assessment["feedback"]["warning"].rstrip(".") or "It is easy to guess"
+        raise SettingsError(
+            f"This password is too weak ({warning}); take three or four words that nobody puts together."
+        )
     return password
 
 
-def _written(salt: bytes, derived: bytes) -> str:
+def _encoded_hash(salt: bytes, derived: bytes) -> str:
     return "$".join(("scrypt", str(COST), str(BLOCK), str(LANES), _base64(salt), _base64(derived)))
 
 
@@ -207,8 +209,8 @@ def _derive(password: str, salt: bytes, cost: int, block: int, lanes: int) -> by
     return hashlib.scrypt(secret, salt=salt, n=cost, r=block, p=lanes, maxmem=2**28, dklen=_KEY_BYTES)
 
 
-def _parse(kept: str) -> tuple[tuple[int, int, int], bytes, bytes]:
-    name, *costs, salt, derived = kept.split("$")
+def _parse(password_hash: str) -> tuple[tuple[int, int, int], bytes, bytes]:
+    name, *costs, salt, derived = password_hash.split("$")
     cost, block, lanes = map(int, costs)
     bounded = 2**10 <= cost <= 2**17 and cost.bit_count() == 1 and 1 <= block <= 16 and 1 <= lanes <= 16
     if name != "scrypt" or not bounded:
@@ -216,10 +218,10 @@ def _parse(kept: str) -> tuple[tuple[int, int, int], bytes, bytes]:
     return (cost, block, lanes), base64.b64decode(salt, validate=True), base64.b64decode(derived, validate=True)
 
 
-def _check_configured(name: str, kept: str) -> None:
+def _check_configured(name: str, password_hash: str) -> None:
     try:
         checked_name(name)
-        _parse(kept)
+        _parse(password_hash)
     except (ValueError, binascii.Error) as error:
         raise SettingsError(f"The hash of '{name}' in web.logins is not one that `users hash` prints.") from error
 

@@ -27,9 +27,9 @@ def sources(turn: Turn) -> tuple[Passage, ...]:
 
     Passages that the quality classifier rejected are left out.
     """
-    excluded = {passage.id for passage in turn.passages} | {dropped.passage.id for dropped in turn.dropped}
-    extra: dict[str, Passage] = {}
+    excluded_ids = {passage.id for passage in turn.passages} | {dropped.passage.id for dropped in turn.dropped}
+    extra_passages: dict[str, Passage] = {}
     for passage in (passage for iteration in reversed(turn.iterations) for passage in iteration.passages):
-        if passage.id not in excluded:
-            extra.setdefault(passage.id, passage)
-    return tuple(extra.values())
+        if passage.id not in excluded_ids:
+            extra_passages.setdefault(passage.id, passage)
+    return tuple(extra_passages.values())

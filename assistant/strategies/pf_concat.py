@@ -34,12 +34,12 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
 
 def _distil(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    useful = {candidate.passage_id for candidate in turn.pool if not candidate.unknown}
-    passages = tuple(passage for passage in turn.shown if passage.id in useful)
-    yield from read("pf_concat", turn, parts, stop, passages=passages, candidates=_distinct(turn.pool))
+    answering_ids = {candidate.passage_id for candidate in turn.pool if not candidate.unknown}
+    passages = tuple(passage for passage in turn.shown if passage.id in answering_ids)
+    yield from read("pf_concat", turn, parts, stop, passages=passages, candidates=_distinct_answers(turn.pool))
 
 
-def _distinct(pool: tuple[Candidate, ...]) -> tuple[str, ...]:
+def _distinct_answers(pool: tuple[Candidate, ...]) -> tuple[str, ...]:
     """The candidates' texts, best passage first, equal ones once."""
     answers = [candidate.text for candidate in pool if not candidate.unknown]
     return tuple({normalise(text): text for text in reversed(answers)}.values())[::-1]

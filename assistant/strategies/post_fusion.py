@@ -14,7 +14,7 @@ from assistant.prompting.budget import fit
 from assistant.protocols import Parts
 from assistant.strategies.shared.pool import NO_ANSWER, elect, following, vote
 from assistant.strategies.shared.reading import FACTOID_MAX_TOKENS
-from assistant.text.sentences import finished, without_title
+from assistant.text.sentences import finished_text, without_title
 from assistant.types import Answer, Candidate, Messages, Options, Passage, Turn
 
 TITLE = "One by one, by vote"
@@ -65,16 +65,16 @@ def replies(turn: Turn, parts: Parts, stop: Event) -> list[tuple[Candidate, Prom
     prompts = [_prompt(turn, passage, parts, max_tokens) for passage in turn.shown]
     completions = parts.llm.complete(prompts, Options(max_tokens=max_tokens), stop) if prompts else []
     triples = zip(prompts, completions, turn.shown, strict=True)
-    asked = [PromptedAnswer(prompt, completion, (passage,), turn.question) for prompt, completion, passage in triples]
-    unknowns = unknown(asked, turn.choices.form, parts, stop)
+    answers = [PromptedAnswer(prompt, completion, (passage,), turn.question) for prompt, completion, passage in triples]
+    unknowns = unknown(answers, turn.choices.form, parts, stop)
     return [
-        (Candidate(_text(reply, turn), reply.passages[0].id, unknown=is_unknown), reply)
-        for reply, is_unknown in zip(asked, unknowns, strict=True)
+        (Candidate(_text(answer, turn), answer.passages[0].id, unknown=is_unknown), answer)
+        for answer, is_unknown in zip(answers, unknowns, strict=True)
     ]
 
 
-def _text(asked: PromptedAnswer, turn: Turn) -> str:
-    return without_title(finished(asked.completion, turn.choices.form), asked.passages)
+def _text(answer: PromptedAnswer, turn: Turn) -> str:
+    return without_title(finished_text(answer.completion, turn.choices.form), answer.passages)
 
 
 def _prompt(turn: Turn, passage: Passage, parts: Parts, max_tokens: int) -> Messages:

@@ -38,40 +38,40 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `pool`, with its weights, and `answer`; shows the likeliest answer so far meanwhile."""
     if turn.confidence is None:
         turn = with_relevance(turn, turn.passages, parts, stop)
-    passages = _weighed(turn, parts)
+    passages = _weighed_passages(turn, parts)
     turn = replace(turn, digests=(*turn.digests, *_digests(turn, passages[len(turn.passages) :], parts)))
     passages = replace(turn, passages=passages).shown  # only these are asked
     if not passages:
         yield replace(turn, answer=NO_ANSWER)
         return
-    asked: list[Asked] = []
+    answers: list[Asked] = []
     for start in range(0, len(passages), BATCH):
         batch = replace(turn, passages=passages[start : start + BATCH])
-        asked += replies(batch, parts, stop)
-        turn = _pooled(turn, passages, asked, parts)
+        answers += replies(batch, parts, stop)
+        turn = _pooled(turn, passages, answers, parts)
         yield turn
         if stop.is_set():
             return
-    turn = _thorough(turn, passages, asked, parts, stop)
+    turn = _thorough(turn, passages, answers, parts, stop)
     yield from _spoken(turn, _speakers(turn.pool)[:1])
 
 
 def retry(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - nothing more is asked
     """The second likeliest answer, for the case that no passage supports the likeliest."""
-    speakers = {one.text: one for one in _speakers(turn.pool)[:SPEAKERS]}
+    speakers = {candidate.text: candidate for candidate in _speakers(turn.pool)[:SPEAKERS]}
     yield from _spoken(turn, [speakers[text] for text in following(turn.answer, list(speakers))])
 
 
 def _spoken(turn: Turn, speakers: Sequence[Candidate]) -> Iterator[Turn]:
     """The turn with the first speaker's answer, if any, and its passage moved from `reserve` to `passages`."""
     for speaker in speakers:
-        moved = tuple(passage for passage in turn.reserve if passage.id == speaker.passage_id)
+        moved_passages = tuple(passage for passage in turn.reserve if passage.id == speaker.passage_id)
         reserve = tuple(passage for passage in turn.reserve if passage.id != speaker.passage_id)
-        said = replace(turn, answer=Answer(speaker.text, origin="pool"), sentences=(), citations=())
-        yield replace(said, passages=(*turn.passages, *moved), reserve=reserve)
+        answered = replace(turn, answer=Answer(speaker.text, origin="pool"), sentences=(), citations=())
+        yield replace(answered, passages=(*turn.passages, *moved_passages), reserve=reserve)
 
 
-def _weighed(turn: Turn, parts: Parts) -> tuple[Passage, ...]:
+def _weighed_passages(turn: Turn, parts: Parts) -> tuple[Passage, ...]:
     """The passages whose answers are weighed: those that are shown, then those in reserve."""
     count = max(parts.settings.relevance.rerank_top_k, len(turn.passages))
     return (*turn.passages, *turn.reserve)[:count]
@@ -94,32 +94,42 @@ def _scores(passages: Sequence[Passage]) -> list[float]:
     return [Relevance.of_confidence(lowest if value is None else value).score for value in confidences]
 
 
-def _pooled(turn: Turn, passages: Sequence[Passage], asked: Sequence[Asked], parts: Parts) -> Turn:
+def _pooled(turn: Turn, passages: Sequence[Passage], answers: Sequence[Asked], parts: Parts) -> Turn:
     """The turn with the pool so far, weighed by fast decoding, and its likeliest answer."""
     form = turn.choices.form
-    pool = vote([candidate for candidate, _ in asked], form, parts.embedder)
-    groups = list(dict.fromkeys(one.group for one in pool if not one.unknown))
-    own = [_likelihood(one.completion, form) for _, one in asked]
-    rows = [[log if one.group == group else -inf for one, log in zip(pool, own, strict=True)] for group in groups]
+    pool = vote([candidate for candidate, _ in answers], form, parts.embedder)
+    groups = list(dict.fromkeys(candidate.group for candidate in pool if not candidate.unknown))
+    log_likelihoods = [_likelihood(answer.completion, form) for _, answer in answers]
+    rows = [
+        [
+            log_likelihood if candidate.group == group else -inf
+            for candidate, log_likelihood in zip(pool, log_likelihoods, strict=True)
+        ]
+        for group in groups
+    ]
     return _decided(turn, _shares(pool, groups, _scores(passages[: len(pool)]), rows))
 
 
 def _thorough(
     turn: Turn,
     passages: Sequence[Passage],
-    asked: Sequence[Asked],
+    answers: Sequence[Asked],
     parts: Parts,
     stop: Event,
 ) -> Turn:
     """The turn with its pool weighed by each answer's likelihood after each passage, where the backend can tell."""
-    texts = {one.group: one.text for one in reversed(turn.pool) if not one.unknown}
+    texts = {candidate.group: candidate.text for candidate in reversed(turn.pool) if not candidate.unknown}
     if turn.choices.form == "chat" or len(texts) < 2 or not parts.llm.can_score:
         return turn
     # passage by passage, so that each is read once
-    logs = parts.llm.score([(one.messages, text) for _, one in asked for text in texts.values()], stop)
+    log_likelihoods = parts.llm.score(
+        [(answer.messages, text) for _, answer in answers for text in texts.values()], stop
+    )
     if stop.is_set():
         return turn
-    rows = [[min(log, 0.0) for log in logs[n :: len(texts)]] for n in range(len(texts))]
+    rows = [
+        [min(log_likelihood, 0.0) for log_likelihood in log_likelihoods[n :: len(texts)]] for n in range(len(texts))
+    ]
     return _decided(turn, _shares(turn.pool, list(texts), _scores(passages), rows))
 
 
@@ -127,19 +137,19 @@ def _shares(
     pool: Sequence[Candidate], groups: Sequence[int], scores: Sequence[float], rows: Sequence[Sequence[float]]
 ) -> tuple[Candidate, ...]:
     """The pool with P_RE of each passage and each group's share of the probability; `rows` has a row for each group."""
-    logs = marginal(scores, rows)
-    highest = max(logs, default=-inf)
-    odds = [exp(log - highest) if highest > -inf else 1.0 for log in logs]
-    shares = {group: one / sum(odds) for group, one in zip(groups, odds, strict=True)}
+    log_marginals = marginal(scores, rows)
+    highest = max(log_marginals, default=-inf)
+    odds = [exp(log_marginal - highest) if highest > -inf else 1.0 for log_marginal in log_marginals]
+    shares = {group: group_odds / sum(odds) for group, group_odds in zip(groups, odds, strict=True)}
     return tuple(
-        replace(one, weight=weight, probability=0.0 if one.unknown else shares[one.group])
-        for one, weight in zip(pool, weights(scores), strict=True)
+        replace(candidate, weight=weight, probability=0.0 if candidate.unknown else shares[candidate.group])
+        for candidate, weight in zip(pool, weights(scores), strict=True)
     )
 
 
 def _decided(turn: Turn, pool: tuple[Candidate, ...]) -> Turn:
-    best = _speakers(pool)
-    answer = Answer(best[0].text, origin="pool") if best else NO_ANSWER
+    speakers = _speakers(pool)
+    answer = Answer(speakers[0].text, origin="pool") if speakers else NO_ANSWER
     return replace(turn, pool=pool, answer=answer)
 
 

@@ -10,10 +10,10 @@ from assistant.text.sentences import quote, sentences
 from assistant.types import full_title
 
 # A paragraph's end closes a chunk from this many words on; no sentence is added beyond the second number.
-ENOUGH_WORDS = 70
-MOST_WORDS = 120
+MIN_CHUNK_WORDS = 70
+MAX_CHUNK_WORDS = 120
 # What runs on for longer than this is no sentence but a table or a blob, and is cut between words.
-SENTENCE_WORDS = 240
+MAX_SENTENCE_WORDS = 240
 # In a line of more characters no sentences are looked for: it is no prose, and that takes a second for each 150,000.
 LINE_CHARS = 100_000
 # Scripts without spaces have no words to count; this many characters count as one at least.
@@ -63,15 +63,15 @@ def chunk(blocks: Iterable[Block]) -> Iterator[Block]:
 
 
 def _chunks(paragraphs: list[Block]) -> Iterator[Block]:
-    if len(paragraphs) == 1 and count_words(paragraphs[0].text) <= MOST_WORDS:
+    if len(paragraphs) == 1 and count_words(paragraphs[0].text) <= MAX_CHUNK_WORDS:
         yield replace(paragraphs[0], text=paragraphs[0].text.strip())
         return
     current, words = Block("", ""), 0
     for paragraph in _lines(paragraphs):
         for n, sentence in enumerate(_sentences(paragraph.text)):
-            more = count_words(sentence)
-            room = count_words(paragraph.text) if paragraph.unit and n == 0 else more
-            full = words + room > MOST_WORDS or (n == 0 and words >= ENOUGH_WORDS)
+            sentence_words = count_words(sentence)
+            room = count_words(paragraph.text) if paragraph.unit and n == 0 else sentence_words
+            full = words + room > MAX_CHUNK_WORDS or (n == 0 and words >= MIN_CHUNK_WORDS)
             if words and full:
                 yield current
                 words = 0
@@ -79,7 +79,7 @@ def _chunks(paragraphs: list[Block]) -> Iterator[Block]:
             current = (
                 replace(current, text=current.text + glue + sentence) if words else replace(paragraph, text=sentence)
             )
-            words += more
+            words += sentence_words
     if words:
         yield current
 
@@ -95,7 +95,7 @@ def _sentences(text: str) -> Iterator[str]:
         return
     for span in sentences(text):
         sentence = quote(text, span)
-        if count_words(sentence) <= SENTENCE_WORDS:
+        if count_words(sentence) <= MAX_SENTENCE_WORDS:
             yield sentence
         else:
             yield from _cut(sentence)
@@ -103,9 +103,9 @@ def _sentences(text: str) -> Iterator[str]:
 
 def _cut(text: str) -> Iterator[str]:
     """The text in pieces as long as a long sentence, cut between words where there are any."""
-    most, start = SENTENCE_WORDS * WORD_CHARS // 2, 0
+    max_chars, start = MAX_SENTENCE_WORDS * WORD_CHARS // 2, 0
     while start < len(text):
-        end = start + most
+        end = start + max_chars
         space = text.rfind(" ", start + 1, end + 1) if end < len(text) else -1
         end = space if space > 0 else end
         if piece := text[start:end].strip():

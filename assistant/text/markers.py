@@ -15,33 +15,33 @@ INLINE = re.compile(r"`[^`\n]*`")
 
 
 @dataclass(frozen=True, slots=True)
-class Marked:
+class UnmarkedText:
     """A text without its markers, and for each marker where it stood and the numbers in it."""
 
     text: str
     hints: tuple[tuple[int, tuple[int, ...]], ...]
 
 
-def read(text: str, most: int = 99) -> Marked:
+def extract_markers(text: str, max_number: int = 99) -> UnmarkedText:
     """Take the markers out of a text, remembering where they stood; code is left alone.
 
-    So is what names several numbers and one beyond `most`, as an interval does ("the range [10, 20]").
+    So is what names several numbers and one beyond `max_number`, as an interval does ("the range [10, 20]").
     """
     code = [match.span() for pattern in (BLOCK, INLINE) for match in pattern.finditer(text)]
-    plain, hints, last = "", [], 0
+    plain, hints, previous_end = "", [], 0
     for match in _MARKER.finditer(text):
-        listed = _listed(match.group(1))
-        if any(start <= match.start() < end for start, end in code) or (len(listed) > 1 and max(listed) > most):
+        numbers = _parsed_numbers(match.group(1))
+        if any(start <= match.start() < end for start, end in code) or (len(numbers) > 1 and max(numbers) > max_number):
             continue
-        plain += text[last : match.start()]
-        hints.append((len(plain), listed))
-        last = match.end()
-    return Marked(plain + text[last:], tuple(hints))
+        plain += text[previous_end : match.start()]
+        hints.append((len(plain), numbers))
+        previous_end = match.end()
+    return UnmarkedText(plain + text[previous_end:], tuple(hints))
 
 
-def _listed(numbers: str) -> tuple[int, ...]:
-    found: list[int] = []
+def _parsed_numbers(numbers: str) -> tuple[int, ...]:
+    values: list[int] = []
     for part in re.split(r"[,;、]", numbers):
         ends = [int(number) for number in re.findall(r"\d+", part)]
-        found.extend(range(ends[0], ends[-1] + 1) if len(ends) == 2 else ends)
-    return tuple(found)
+        values.extend(range(ends[0], ends[-1] + 1) if len(ends) == 2 else ends)
+    return tuple(values)

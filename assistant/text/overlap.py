@@ -13,11 +13,11 @@ _YEAR = re.compile(r"(?<![\w.,])(?:1\d|20)(?!00)\d\d(?![\w]|[.,]\d)")
 _SPAN = re.compile(r"(?<![\w.,-])(1\d|20)(\d\d)[-–/](\d\d)(?![\w-]|[.,]\d)")
 # A number may be rounded by this share, and counts up to this one need not be in the text.
 ROUNDING = 0.04
-COUNTED = 10
+MAX_SMALL_COUNT = 10
 # Words in a row that two texts may have in common, and the share of the shorter one's that makes it a repetition.
-_ROW, _REPEATED = 4, 0.6
+_RUN_WORDS, _REPEATED_SHARE = 4, 0.6
 _SCALE = {"hundred": 100.0, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
-_WORDED = {
+_NUMBER_WORDS = {
     word: float(n)
     for n, word in enumerate(
         "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
@@ -25,7 +25,7 @@ _WORDED = {
     )
 } | {"thirty": 30.0, "forty": 40.0, "fifty": 50.0, "sixty": 60.0, "seventy": 70.0, "eighty": 80.0, "ninety": 90.0}
 _TENS = frozenset(range(20, 100, 10))
-_HUNG = re.compile(r"(?<=[^\W\d_]{2})(?:'|-[a-z]).*$")
+_SUFFIX = re.compile(r"(?<=[^\W\d_]{2})(?:'|-[a-z]).*$")
 _COMMON = frozenset(
     "a an the and or but of to in on at by for with from as is are was were be been being it its this that these those "
     "you your i my we our they their he she his her can may might will would should could do does did has have had "
@@ -36,25 +36,25 @@ _COMMON = frozenset(
 
 def coverage(sentence: str, text: str) -> float:
     """The share, in [0, 1], of the sentence's words that the text has too, by how they begin; common words left out."""
-    said, there = _stems(sentence), _stems(text)
-    return len(said & there) / len(said) if said else 0.0
+    sentence_stems, text_stems = _stems(sentence), _stems(text)
+    return len(sentence_stems & text_stems) / len(sentence_stems) if sentence_stems else 0.0
 
 
 def _stems(text: str) -> set[str]:
     return {word[:5] for word in _WORD.findall(text.lower()) if word not in _COMMON}
 
 
-def repeats(one: str, other: str) -> bool:
+def repeats(first: str, second: str) -> bool:
     """Whether one of two texts says most of the other word for word, as copies, versions and excerpts do."""
-    rows = [_rows(text) for text in (one, other)]
-    fewest = min(map(len, rows))
-    return fewest > 0 and len(rows[0] & rows[1]) >= _REPEATED * fewest
+    runs = [_word_runs(text) for text in (first, second)]
+    smaller_size = min(map(len, runs))
+    return smaller_size > 0 and len(runs[0] & runs[1]) >= _REPEATED_SHARE * smaller_size
 
 
-def _rows(text: str) -> set[tuple[str, ...]]:
+def _word_runs(text: str) -> set[tuple[str, ...]]:
     """All that stands in the text of so many words in a row; of a shorter text, all of it."""
-    said = _WORD.findall(text.lower())
-    return {tuple(said[n : n + _ROW]) for n in range(max(1, len(said) - _ROW + 1))} if said else set()
+    words = _WORD.findall(text.lower())
+    return {tuple(words[n : n + _RUN_WORDS]) for n in range(max(1, len(words) - _RUN_WORDS + 1))} if words else set()
 
 
 def echoes(question: str, reply: str) -> bool:
@@ -62,77 +62,86 @@ def echoes(question: str, reply: str) -> bool:
 
     One that answers in some of the question's words ("High wages.") doesn't, nor does one with a yes or no before it.
     """
-    asked, said = set(normalise(question).split()), set(normalise(reply).split())
-    return said <= asked and bool(said) and _stems(reply) == _stems(question)
+    question_words, reply_words = set(normalise(question).split()), set(normalise(reply).split())
+    return reply_words <= question_words and bool(reply_words) and _stems(reply) == _stems(question)
 
 
-def contradiction(sentence: str, evidence: str, given: str = "") -> str:
-    """What the sentence names that neither the evidence nor what was given does, in words; "" for nothing."""
-    there = f"{evidence} {given}"
-    known = _numbers(there)
-    numbers = [number for number in _numbers(sentence) if not any(_is_about(number, one) for one in known)]
-    numbers += _years(sentence) - known
+def contradiction(sentence: str, evidence: str, context: str = "") -> str:
+    """What the sentence names that neither the evidence nor the context does, in words; "" for nothing."""
+    source_text = f"{evidence} {context}"
+    source_numbers = _numbers(source_text)
+    numbers = [
+        number
+        for number in _numbers(sentence)
+        if not any(_is_about(number, source_number) for source_number in source_numbers)
+    ]
+    numbers += _years(sentence) - source_numbers
     if numbers:
         return f"number {min(numbers):g}"
-    return next((f"name {name}" for name in _names(sentence) if not _mentions(there, name)), "")
+    return next((f"name {name}" for name in _names(sentence) if not _mentions(source_text, name)), "")
 
 
-def disagree(one: str, other: str) -> bool:
+def disagree(first: str, second: str) -> bool:
     """Whether each of two sentences gives a number, or a name, that the other lacks."""
-    return all(_lacks(a, b) for a, b in ((one, other), (other, one))) or (_unnamed(one, other) and _unnamed(other, one))
+    return all(_has_other_numbers(a, b) for a, b in ((first, second), (second, first))) or (
+        _has_other_names(first, second) and _has_other_names(second, first)
+    )
 
 
-def _lacks(said: str, there: str) -> bool:
+def _has_other_numbers(text: str, other: str) -> bool:
     """Whether a text gives a number, or a year, that the other doesn't."""
-    known = _numbers(there, above=0)
-    strange = (not any(_is_about(n, one) or _is_about(one, n) for one in known) for n in _numbers(said, above=0))
-    return any(strange) or not _years(said) <= known
+    other_numbers = _numbers(other, above=0)
+    unmatched = (
+        not any(_is_about(n, other_number) or _is_about(other_number, n) for other_number in other_numbers)
+        for n in _numbers(text, above=0)
+    )
+    return any(unmatched) or not _years(text) <= other_numbers
 
 
-def _unnamed(said: str, there: str) -> bool:
-    return any(not _mentions(there, name) for name in _names(said))
+def _has_other_names(text: str, other: str) -> bool:
+    return any(not _mentions(other, name) for name in _names(text))
 
 
-def _numbers(text: str, above: float = COUNTED) -> set[float]:
+def _numbers(text: str, above: float = MAX_SMALL_COUNT) -> set[float]:
     """The numbers of a text, however written: "2,000,000", "2 million" and "two million" are one."""
     # "two hundred and fifty" is one number
     text = _SPAN.sub(r"\1\2 \1\3", text.lower().replace("hundred and ", "hundred ")).replace("-", " ")
-    found: set[float] = set()
-    number, before = None, ""
+    numbers: set[float] = set()
+    number, previous_word = None, ""
     for word in re.findall(r"\d+(?:[.,]\d+)*|[a-z]+", text):
-        larger = _grown(number, before, word)
-        if larger is None:
+        extended = _extended(number, previous_word, word)
+        if extended is None:
             if number is not None:
-                found.add(number)
-            larger = _value(word)
-        number, before = larger, word
+                numbers.add(number)
+            extended = _value(word)
+        number, previous_word = extended, word
     if number is not None:
-        found.add(number)
+        numbers.add(number)
     # Small counts ("two prizes", "the 3 methods") sum up what a text lists without saying the number.
-    return {number for number in found if number > above}
+    return {number for number in numbers if number > above}
 
 
-def _grown(number: float | None, before: str, word: str) -> float | None:
+def _extended(number: float | None, previous_word: str, word: str) -> float | None:
     """The number that goes on with this word: "twenty" with "five", "two hundred" with "ten", "32" with "thousand"."""
     if number is None:
         return None
     if word in _SCALE:
         return number * _SCALE[word]
-    more = _WORDED.get(word, 0)
-    below = 100 if before == "hundred" else 10 if _WORDED.get(before) in _TENS else 0
-    return number + more if 0 < more < below else None
+    addend = _NUMBER_WORDS.get(word, 0)
+    limit = 100 if previous_word == "hundred" else 10 if _NUMBER_WORDS.get(previous_word) in _TENS else 0
+    return number + addend if 0 < addend < limit else None
 
 
-def _is_about(said: float, known: float) -> bool:
-    """Whether `known` may be told as `said`: 5,509,733 is 5.5 million, 82.9 is more than 80."""
-    return abs(said - known) <= ROUNDING * abs(known)
+def _is_about(stated: float, actual: float) -> bool:
+    """Whether `actual` may be told as `stated`: 5,509,733 is 5.5 million, 82.9 is more than 80."""
+    return abs(stated - actual) <= ROUNDING * abs(actual)
 
 
 def _value(word: str) -> float | None:
     if word[0].isdigit():
         digits = word.replace(",", "")
         return float(digits) if digits.count(".") <= 1 else None
-    return _WORDED.get(word)
+    return _NUMBER_WORDS.get(word)
 
 
 def _years(text: str) -> set[float]:
@@ -153,4 +162,4 @@ def _mentions(text: str, name: str) -> bool:
 
 def _bare(name: str) -> str:
     """The name without what hangs on it: "Peru's", "UK-wide"."""
-    return _HUNG.sub("", name.replace("’", "'")).lower()
+    return _SUFFIX.sub("", name.replace("’", "'")).lower()

@@ -11,7 +11,7 @@ from syntok import segmenter
 from assistant.types import Completion, Passage, Span
 
 # The end of a sentence that the model could not finish.
-CUT = " …"
+ELLIPSIS = " …"
 _ENDS = ".!?。！？؟۔।:)\"'”’*"
 # syntok knows European punctuation; these end sentences in Chinese and Japanese (without a space), Arabic, Urdu, Hindi.
 _ENDING = 12  # characters that an ending has at most, with quotes, brackets and stars
@@ -25,16 +25,16 @@ _CONTROL = dict.fromkeys((*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20), 0x7F), "
 _REFERRING = re.compile(r"(?<!\d )\b(?:chs?|eqs?|nos|paras?|pp|sec)\.$", re.IGNORECASE)
 _WORDS = re.compile(r"\w+")
 # What can't be seen: white space, and characters without width.
-_BLANK = "".join(one for one in map(chr, range(0x3001)) if one.isspace()) + "\u200b\u200c\u200d\u2060\ufeff"
+_BLANK = "".join(char for char in map(chr, range(0x3001)) if char.isspace()) + "\u200b\u200c\u200d\u2060\ufeff"
 
 
 def sentences(text: str) -> list[Span]:
     """The sentences of `text` in order, without the white space around them. A line break always ends one."""
-    found, start = list[Span](), 0
+    spans, start = list[Span](), 0
     for line in text.split("\n"):
-        found += _in_line(text, start, start + len(line)) if line else ()
+        spans += _in_line(text, start, start + len(line)) if line else ()
         start += len(line) + 1
-    return found
+    return spans
 
 
 def words(text: str) -> list[str]:
@@ -47,12 +47,12 @@ def quote(text: str, span: Span) -> str:
     return text[span.start : span.end]
 
 
-def in_full(text: str) -> str:
+def with_usa(text: str) -> str:
     """The text with "US" as "USA", which no search takes for "us"; a text all in capitals is left as it is."""
     return text if text.isupper() else _US.sub("USA", text)
 
 
-def around(text: str, near: Span, words: int) -> Span:
+def surrounding_sentences(text: str, near: Span, words: int) -> Span:
     """The span of whole sentences around `near`, as many on both sides as fit into so many words, but at least one."""
     spans = sentences(text) or [Span(0, len(text))]
     counts = [len(quote(text, span).split()) for span in spans]
@@ -87,12 +87,12 @@ def whole_sentences(text: str) -> str:
     return text[: spans[-2].end]
 
 
-def ended(text: str) -> bool:
+def ends_a_sentence(text: str) -> bool:
     """Whether a text ends like a sentence, so that it was not broken off."""
     return _closes(text.rstrip(), ".!?。！？")
 
 
-def finished(completion: Completion, form: str) -> str:
+def finished_text(completion: Completion, form: str) -> str:
     """The text of a completion. A chat answer that ran out of tokens loses its broken last sentence, or ends in "…".
 
     A text that was cut because it repeated itself, such as an endless list, ends in "…", too.
@@ -101,9 +101,9 @@ def finished(completion: Completion, form: str) -> str:
     if form == "factoid" or text[-1:] in _ENDS or completion.finish not in {"length", "repeated"}:
         return text
     if completion.finish == "repeated":
-        return text + CUT
-    whole = whole_sentences(text)
-    return whole if whole != text else text.rpartition(" ")[0].rstrip(",;") + CUT
+        return text + ELLIPSIS
+    complete = whole_sentences(text)
+    return complete if complete != text else text.rpartition(" ")[0].rstrip(",;") + ELLIPSIS
 
 
 def without_title(text: str, passages: Iterable[Passage]) -> str:
@@ -129,16 +129,16 @@ def _closes(text: str, marks: str) -> bool:
 
 
 def _in_line(text: str, start: int, end: int) -> Iterator[Span]:
-    first, said = start, start + len(text[start:end].rstrip())
+    first, text_end = start, start + len(text[start:end].rstrip())
     for paragraph in segmenter.analyze(text[start:end]):
         for tokens in paragraph:
             last = start + tokens[-1].offset + len(tokens[-1].value)
             # syntok also ends sentences at "(official) 62.1%" and at semicolons; without a full stop it goes on.
             closes = _closes(text[max(first, last - _ENDING) : last], ".!?…:") and not _refers(text, first, last)
-            if last >= said or closes:
+            if last >= text_end or closes:
                 yield from _pieces(text, first, last)
                 first = last
-    yield from _pieces(text, first, said)  # if anything: syntok drops a space without width at the end of a line
+    yield from _pieces(text, first, text_end)  # if anything: syntok drops a space without width at the end of a line
 
 
 def _refers(text: str, start: int, end: int) -> bool:

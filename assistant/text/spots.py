@@ -13,20 +13,20 @@ from itertools import accumulate
 # Words of another column, or of a running foot, may stand among those of the quote: one for so many of it.
 FOREIGN = 4
 # With a smaller share of its words, the quote is taken to stand elsewhere, and nothing is marked.
-ENOUGH = 0.5
+MIN_SHARE = 0.5
 # What Unicode calls the directions of Hebrew and Arabic letters.
 LEFTWARD = ("R", "AL")
 
 
 @dataclass(frozen=True, slots=True)
-class Spots:
+class QuoteLocation:
     """The places of the words that say a quote, in order, and which share of the quote's words they are, in [0, 1]."""
 
     places: tuple[int, ...] = ()
     share: float = 0.0
 
 
-def spots(quote: str, words: Sequence[str]) -> Spots:
+def locate_quote(quote: str, words: Sequence[str]) -> QuoteLocation:
     """Where the quote stands: letter by letter if it does so anywhere, else where most of its words are, in order.
 
     Args:
@@ -34,11 +34,11 @@ def spots(quote: str, words: Sequence[str]) -> Spots:
         words: those of a page, in order.
     """
     letters = [folded(word) for word in words]
-    wanted = [word for word in map(folded, quote.split()) if word]
-    if not wanted:
-        return Spots()
-    found = _as_it_stands("".join(wanted), letters)
-    return found or _most_of_it(list(map(_either_way, wanted)), list(map(_either_way, letters)))
+    quote_words = [word for word in map(folded, quote.split()) if word]
+    if not quote_words:
+        return QuoteLocation()
+    exact = _exact_spots("".join(quote_words), letters)
+    return exact or _nearest_spots(list(map(_direction_free, quote_words)), list(map(_direction_free, letters)))
 
 
 def folded(word: str) -> str:
@@ -46,43 +46,43 @@ def folded(word: str) -> str:
     return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", word).casefold()))
 
 
-def _either_way(word: str) -> str:
-    """A word that is written from right to left as it is the same read backwards: some pages hold it so."""
+def _direction_free(word: str) -> str:
+    """The word; one written from right to left in one form for both directions, since some pages hold it reversed."""
     leftward = word and unicodedata.bidirectional(word[0]) in LEFTWARD
     return min(word, word[::-1]) if leftward else word
 
 
-def _as_it_stands(quote: str, words: Sequence[str]) -> Spots | None:
+def _exact_spots(quote: str, words: Sequence[str]) -> QuoteLocation | None:
     """All of the quote, wherever the page and the quote have spaces and hyphens; it begins and ends where words do."""
     ends = list(accumulate(map(len, words)))
     page, starts = "".join(words), {0, *ends}
-    at = page.find(quote)
-    while at >= 0 and not (at in starts and at + len(quote) in starts):
-        at = page.find(quote, at + 1)
-    if at < 0:
+    position = page.find(quote)
+    while position >= 0 and not (position in starts and position + len(quote) in starts):
+        position = page.find(quote, position + 1)
+    if position < 0:
         return None
-    first, last = bisect_right(ends, at), bisect_right(ends, at + len(quote) - 1)
-    return Spots(tuple(n for n in range(first, last + 1) if words[n]), 1.0)
+    first, last = bisect_right(ends, position), bisect_right(ends, position + len(quote) - 1)
+    return QuoteLocation(tuple(n for n in range(first, last + 1) if words[n]), 1.0)
 
 
-def _most_of_it(quote: list[str], words: Sequence[str]) -> Spots:
+def _nearest_spots(quote: list[str], words: Sequence[str]) -> QuoteLocation:
     start, end = _densest(Counter(quote), words, len(quote) + len(quote) // FOREIGN)
     blocks = SequenceMatcher(None, quote, words[start:end], autojunk=False).get_matching_blocks()
     places = tuple(start + block.b + n for block in blocks for n in range(block.size))
-    return Spots(places, len(places) / len(quote))
+    return QuoteLocation(places, len(places) / len(quote))
 
 
-def _densest(wanted: Counter[str], words: Sequence[str], size: int) -> tuple[int, int]:
-    """The first stretch of `size` words that has the most of those that are wanted, each as often as it is wanted."""
-    here: Counter[str] = Counter()
-    best, most, found = 0, 0, 0
+def _densest(quote_counts: Counter[str], words: Sequence[str], size: int) -> tuple[int, int]:
+    """The first stretch of `size` words that has the most of the quote's words, each as often as the quote has it."""
+    window_counts: Counter[str] = Counter()
+    best_start, best_overlap, overlap = 0, 0, 0
     for n, word in enumerate(words):
-        here[word] += 1
-        found += here[word] <= wanted[word]
+        window_counts[word] += 1
+        overlap += window_counts[word] <= quote_counts[word]
         if n >= size:
-            gone = words[n - size]
-            found -= here[gone] <= wanted[gone]
-            here[gone] -= 1
-        if found > most:
-            best, most = max(n - size + 1, 0), found
-    return best, best + size
+            leaving_word = words[n - size]
+            overlap -= window_counts[leaving_word] <= quote_counts[leaving_word]
+            window_counts[leaving_word] -= 1
+        if overlap > best_overlap:
+            best_start, best_overlap = max(n - size + 1, 0), overlap
+    return best_start, best_start + size

@@ -39,14 +39,14 @@ class Schedule:
     save_every: int
 
 
-class Measured(Protocol):
+class StageResult(Protocol):
     """What a stage came to, and whether it is the best so far."""
 
     @property
     def best(self) -> bool: ...  # noqa: D102
 
 
-S = TypeVar("S", bound=Measured)
+S = TypeVar("S", bound=StageResult)
 
 
 class Training(ABC, Generic[S]):
@@ -71,9 +71,9 @@ class Training(ABC, Generic[S]):
         self._tokenizer, self._model, self._device = tokenizer, model.to(device), device
         if schedule.frozen:
             model.get_input_embeddings().weight.requires_grad_(False)
-        learned = [weight for weight in model.parameters() if weight.requires_grad]
-        self._optimizer = torch.optim.AdamW(learned, lr=schedule.rate, weight_decay=schedule.decay)
-        self._step, self._sum, self._measured, self._history = 0, 0.0, 0, list[S]()
+        trainable_weights = [weight for weight in model.parameters() if weight.requires_grad]
+        self._optimizer = torch.optim.AdamW(trainable_weights, lr=schedule.rate, weight_decay=schedule.decay)
+        self._step, self._loss_sum, self._last_measured_step, self._history = 0, 0.0, 0, list[S]()
         self._resume()
 
     @property
@@ -83,7 +83,7 @@ class Training(ABC, Generic[S]):
 
     @property
     @abstractmethod
-    def _per_stage(self) -> int:
+    def _steps_per_stage(self) -> int:
         """Steps of a stage."""
 
     @abstractmethod
@@ -102,13 +102,13 @@ class Training(ABC, Generic[S]):
         """Train what is left, and say what every stage came to."""
         while self._step < self.steps:
             progress(self._step, self.steps)
-            self._sum += self._learn()
+            self._loss_sum += self._learn()
             self._step += 1
-            if self._step % self._per_stage == 0:
+            if self._step % self._steps_per_stage == 0:
                 self._end_stage()
-            if self._step % self._per_stage == 0 or self._step % self._schedule.save_every == 0:
+            if self._step % self._steps_per_stage == 0 or self._step % self._schedule.save_every == 0:
                 self._save()
-        if self._measured < self._step:
+        if self._last_measured_step < self._step:
             self._end_stage()
             self._save()
         progress(self.steps, self.steps)
@@ -127,25 +127,25 @@ class Training(ABC, Generic[S]):
         inputs = self._tokenizer(
             list(first), list(second), padding=True, truncation=True, return_tensors="pt", **padding
         ).to(self._device)
-        kind = fastest()
-        with torch.autocast(self._device.type, dtype=kind, enabled=kind != torch.float32):
+        dtype = fastest()
+        with torch.autocast(self._device.type, dtype=dtype, enabled=dtype != torch.float32):
             logits: Tensor = self._model(**inputs).logits[:, 0].float()
         return logits
 
     # --- what is kept --------------------------------------------------------------------------------------------
 
     def _end_stage(self) -> None:
-        stage = self._measure(self._sum / (self._step - self._measured))
+        stage = self._measure(self._loss_sum / (self._step - self._last_measured_step))
         self._history.append(stage)
-        self._sum, self._measured = 0.0, self._step
+        self._loss_sum, self._last_measured_step = 0.0, self._step
         if stage.best:
             save(self._folder / MODEL, self._model, self._tokenizer)
 
     def _save(self) -> None:
         state = {
             "step": self._step,
-            "sum": self._sum,
-            "measured": self._measured,
+            "sum": self._loss_sum,
+            "measured": self._last_measured_step,
             "model": self._model.state_dict(),
             "optimizer": self._optimizer.state_dict(),
             "history": self._stages.dump_python(self._history),
@@ -159,5 +159,5 @@ class Training(ABC, Generic[S]):
             return
         self._model.load_state_dict(state["model"])
         self._optimizer.load_state_dict(state["optimizer"])
-        self._step, self._sum, self._measured = state["step"], state["sum"], state["measured"]
+        self._step, self._loss_sum, self._last_measured_step = state["step"], state["sum"], state["measured"]
         self._history = self._stages.validate_python(state["history"])

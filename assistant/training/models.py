@@ -16,8 +16,8 @@ from transformers.utils import logging
 from assistant.errors import ModelError
 from assistant.judges.packed import is_packed, unpacked
 
-# What of a layer learns: the matrices of attention, and those behind it.
-_LEARNING = (
+# The modules of a layer that are trained: the matrices of attention, and those behind it.
+_TRAINABLE_MODULES = (
     "attn.q", "attn.k", "attn.v", "attn.o", "self.query", "self.key", "self.value",
     "intermediate.dense", "output.dense",
 )  # fmt: skip
@@ -60,7 +60,7 @@ def low_rank(model: Any, rank: int, first: int) -> Any:
     from peft import LoraConfig, get_peft_model  # noqa: PLC0415 - takes seconds to import
 
     layers = ((name, re.search(r"encoder\.layer\.(\d+)\.", name)) for name, _ in model.named_modules())
-    names = [name for name, at in layers if at and int(at[1]) >= first and name.endswith(_LEARNING)]
+    names = [name for name, match in layers if match and int(match[1]) >= first and name.endswith(_TRAINABLE_MODULES)]
     return get_peft_model(
         model,
         LoraConfig(
@@ -69,7 +69,7 @@ def low_rank(model: Any, rank: int, first: int) -> Any:
     )
 
 
-def learned_on(model: Any, adapter: str) -> Any:
+def load_adapter(model: Any, adapter: str) -> Any:
     """The model with what a training of low-rank matrices added to it, which goes on learning.
 
     Raises:

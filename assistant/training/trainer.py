@@ -20,16 +20,16 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from assistant.errors import DataError
 from assistant.training.loop import Schedule, Training
-from assistant.training.models import learned_on, load_encoder, low_rank
+from assistant.training.models import load_adapter, load_encoder, low_rank
 
 # Pairs read at once when nothing is learned.
-TOGETHER = 128
+EVAL_BATCH_SIZE = 128
 # Batches whose pairs are sorted by length together.
-SORTED = 25
+BATCHES_SORTED_TOGETHER = 25
 
 
 @dataclass(frozen=True, slots=True)
-class Labelled:
+class LabelledPair:
     """Two texts and what should be said of them, 0 or 1."""
 
     first: str
@@ -79,13 +79,13 @@ class PairTrainer(Training[Stage]):
         ModelError: the base can't be loaded.
     """
 
-    def __init__(self, folder: Path, plan: Plan, train: Sequence[Labelled], dev: Sequence[Labelled]) -> None:
+    def __init__(self, folder: Path, plan: Plan, train: Sequence[LabelledPair], dev: Sequence[LabelledPair]) -> None:
         self._plan, self._train, self._dev = plan, list(train), list(dev)
-        if not self._train or len({one.label for one in self._dev}) < 2:
+        if not self._train or len({pair.label for pair in self._dev}) < 2:
             raise DataError("A training needs pairs, and development pairs of both labels; make more of them.")
         self._batches = _batches(self._train, plan)
         claim = {**asdict(plan), "train": _digest(self._train), "dev": _digest(self._dev)}
-        super().__init__(folder, plan, *_base(plan), _STAGES, claim, torch.device("cpu"))
+        super().__init__(folder, plan, *_load_base(plan), _STAGES, claim, torch.device("cpu"))
 
     @property
     def steps(self) -> int:
@@ -93,22 +93,22 @@ class PairTrainer(Training[Stage]):
         return len(self._batches)
 
     @property
-    def _per_stage(self) -> int:
+    def _steps_per_stage(self) -> int:
         return self._plan.save_every
 
     def _loss(self) -> Tensor:
         batch = [self._train[n] for n in self._batches[self._step]]
-        labels = torch.tensor([one.label for one in batch])
-        soft = labels * (1 - 2 * self._plan.smoothing) + self._plan.smoothing
-        return binary_cross_entropy_with_logits(self._said(batch), soft)
+        labels = torch.tensor([pair.label for pair in batch])
+        targets = labels * (1 - 2 * self._plan.smoothing) + self._plan.smoothing
+        return binary_cross_entropy_with_logits(self._pair_logits(batch), targets)
 
     def _rate(self) -> float:
-        done, warm = self._step + 1, self._plan.warm_up
-        return self._plan.rate * min(done / max(warm, 1), (self.steps - self._step) / max(self.steps - warm, 1))
+        step, warm_up = self._step + 1, self._plan.warm_up
+        return self._plan.rate * min(step / max(warm_up, 1), (self.steps - self._step) / max(self.steps - warm_up, 1))
 
-    def _said(self, pairs: Sequence[Labelled]) -> Tensor:
+    def _pair_logits(self, pairs: Sequence[LabelledPair]) -> Tensor:
         # few widths: for each new one the processor's kernels are made anew
-        return self._logits([(one.first, one.second) for one in pairs], pad_to_multiple_of=16)
+        return self._logits([(pair.first, pair.second) for pair in pairs], pad_to_multiple_of=16)
 
     def _measure(self, mean: float) -> Stage:
         auc = self._auc()
@@ -119,40 +119,46 @@ class PairTrainer(Training[Stage]):
 
         self._model.eval()
         order = sorted(range(len(self._dev)), key=lambda n: len(self._dev[n].second))
-        rows = [[self._dev[n] for n in order[start : start + TOGETHER]] for start in range(0, len(order), TOGETHER)]
+        batches = [
+            [self._dev[n] for n in order[start : start + EVAL_BATCH_SIZE]]
+            for start in range(0, len(order), EVAL_BATCH_SIZE)
+        ]
         with torch.inference_mode():
-            found = torch.cat([self._said(row) for row in rows])
-        return float(roc_auc_score([self._dev[n].label for n in order], found.numpy()))
+            logits = torch.cat([self._pair_logits(batch) for batch in batches])
+        return float(roc_auc_score([self._dev[n].label for n in order], logits.numpy()))
 
 
 _STAGES: TypeAdapter[list[Stage]] = TypeAdapter(list[Stage])
 
 
-def _base(plan: Plan) -> tuple[Any, Any]:
+def _load_base(plan: Plan) -> tuple[Any, Any]:
     tokenizer, model = load_encoder(plan.base, plan.seed, plan.length, attn_implementation="eager")
     for module in model.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = plan.dropout
     if plan.adapter:
-        return tokenizer, learned_on(model, plan.adapter)
+        return tokenizer, load_adapter(model, plan.adapter)
     return tokenizer, low_rank(model, plan.rank, plan.first_layer) if plan.rank else model
 
 
-def _batches(pairs: Sequence[Labelled], plan: Plan) -> list[list[int]]:
-    """The places of all pairs in batches, in an order drawn by the seed; those of a batch are alike in length.
+def _batches(pairs: Sequence[LabelledPair], plan: Plan) -> list[list[int]]:
+    """The positions of all pairs, in batches, in an order drawn by the seed; those of a batch are alike in length.
 
     Padding costs half of the time otherwise. Only some batches' worth of pairs are sorted at once, so that what is
     learned together still changes.
     """
     chance = random.Random(plan.seed)  # noqa: S311 - an experiment, not a secret
     order = chance.sample(range(len(pairs)), len(pairs))
-    found = []
-    for start in range(0, len(order), SORTED * plan.batch):
-        some = sorted(order[start : start + SORTED * plan.batch], key=lambda n: len(pairs[n].first + pairs[n].second))
-        batches = [some[at : at + plan.batch] for at in range(0, len(some), plan.batch)]
-        found += chance.sample(batches, len(batches))
-    return found
+    all_batches = []
+    for start in range(0, len(order), BATCHES_SORTED_TOGETHER * plan.batch):
+        chunk = sorted(
+            order[start : start + BATCHES_SORTED_TOGETHER * plan.batch],
+            key=lambda n: len(pairs[n].first + pairs[n].second),
+        )
+        batches = [chunk[offset : offset + plan.batch] for offset in range(0, len(chunk), plan.batch)]
+        all_batches += chance.sample(batches, len(batches))
+    return all_batches
 
 
-def _digest(pairs: Sequence[Labelled]) -> str:
+def _digest(pairs: Sequence[LabelledPair]) -> str:
     return sha256(repr([asdict(pair) for pair in pairs]).encode("utf-8", "replace")).hexdigest()

@@ -14,10 +14,10 @@ from assistant.store.database import shrink
 from assistant.store.sessions import Sessions
 from assistant.store.tokens import AccessTokens
 from assistant.store.usage import Usage
-from assistant.store.users import Logins, kept_name
+from assistant.store.users import Logins, composed_name
 from ptkb.store import Ptkb
 
-WAIT = 10.0  # seconds for which a reading of the user's documents may go on
+LOCK_SECONDS = 10.0  # seconds for which a reading of the user's documents may go on
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Accounts:
 
     def of(self, user: str) -> Account:
         """What this user has."""
-        user = kept_name(user)
+        user = composed_name(user)
         return Account(
             facts=len(self._ptkb.facts(user)),
             conversations=len(self._conversations.list(user)),
@@ -65,7 +65,7 @@ class Accounts:
 
     def has_login(self, user: str) -> bool:
         """Whether this user logs in with a password."""
-        return self._logins.hash_of(kept_name(user)) is not None
+        return self._logins.hash_of(composed_name(user)) is not None
 
     def knows(self, user: str, password: str) -> bool:
         """Whether the password is this user's."""
@@ -91,10 +91,10 @@ class Accounts:
             SettingsError: there is no such user, or one of the settings, which only a person changes.
             SequiturError: documents of the user are being read, or something can't be written.
         """
-        user = kept_name(user)
+        user = composed_name(user)
         if not self.of(user):
             raise SettingsError(f"There is no user '{user}'; `users list` shows who there is.")
-        with locked(library_folder(own_library(user), self._settings), WAIT):
+        with locked(library_folder(own_library(user), self._settings), LOCK_SECONDS):
             if user in self._logins.names():
                 self._logins.remove(user)
             self._sessions.end(user)

@@ -32,8 +32,8 @@ DATABASE, MODELS, SETTINGS, LIBRARIES, MANIFEST = (
     "sequitur.sqlite3", "models.json", "settings.toml", "libraries", "manifest.json",
 )  # fmt: skip
 LONGEST_MANIFEST = 64 * 2**20  # bytes
-_PIECE = 2**20
-_OURS_ALONE = 0o600
+_CHUNK_BYTES = 2**20
+_OWNER_ONLY = 0o600
 # All that a backup may hold, so that no name leads out of the folder that it is restored into.
 _NAMES = re.compile(
     rf"{re.escape(DATABASE)}|{re.escape(MODELS)}|{re.escape(SETTINGS)}"
@@ -93,7 +93,7 @@ class ArchiveWriter:
         """
         digest, size = sha256(), 0
         with self._zip.open(_member(name), "w", force_zip64=True) as target:
-            while piece := source.read(_PIECE):
+            while piece := source.read(_CHUNK_BYTES):
                 digest.update(piece)
                 size += len(piece)
                 target.write(piece)
@@ -138,15 +138,15 @@ class Archive:
         """Let go of the file."""
         self._zip.close()
 
-    def extract(self, entry: Entry, to: Path) -> None:
+    def extract(self, entry: Entry, destination: Path) -> None:
         """Write a file of the archive to the disk, for its owner alone, once it is whole.
 
         Raises:
             BackupError: it is not what the manifest says.
-            OSError: `to` can't be written.
+            OSError: `destination` can't be written.
         """
         digest, size = sha256(), 0
-        with open(to, "xb", opener=lambda path, flags: os.open(path, flags, _OURS_ALONE)) as target:
+        with open(destination, "xb", opener=lambda path, flags: os.open(path, flags, _OWNER_ONLY)) as target:
             for piece in self._pieces(entry.name):
                 digest.update(piece)
                 size += len(piece)
@@ -160,12 +160,12 @@ class Archive:
 
     def _pieces(self, name: str) -> Iterator[bytes]:
         with self._reading(), self._zip.open(name) as source:
-            while piece := source.read(_PIECE):
+            while piece := source.read(_CHUNK_BYTES):
                 yield piece
 
     def _manifest(self, tables: int) -> Manifest:
-        held = Counter(self._zip.namelist())
-        if held[MANIFEST] != 1:
+        name_counts = Counter(self._zip.namelist())
+        if name_counts[MANIFEST] != 1:
             raise BackupError(f"{self._file} is no backup of Sequitur; name a file that `backup` wrote.")
         if self._zip.getinfo(MANIFEST).file_size > LONGEST_MANIFEST:
             raise self._damaged("its manifest is too long")
@@ -177,10 +177,10 @@ class Archive:
             manifest = Manifest.model_validate_json(text)
         except ValidationError as error:
             raise self._damaged("its manifest can't be read") from error
-        for name in held:
+        for name in name_counts:
             if name != MANIFEST and not _NAMES.fullmatch(name):
                 raise BackupError(f"{self._file} holds '{name[:100]}', which no backup has; don't use it.")
-        if held != Counter([MANIFEST, *(entry.name for entry in manifest.files)]):
+        if name_counts != Counter([MANIFEST, *(entry.name for entry in manifest.files)]):
             raise self._damaged("it does not hold what its manifest names")
         return manifest
 
@@ -193,8 +193,8 @@ class Archive:
         except (BadZipFile, EOFError, NotImplementedError, RuntimeError, ValueError, zlib.error) as error:
             raise self._damaged("it was cut short, or is no backup") from error
 
-    def _damaged(self, why: str) -> BackupError:
-        return BackupError(f"{self._file} is damaged ({why}), and nothing was changed; use another copy of it.")
+    def _damaged(self, reason: str) -> BackupError:
+        return BackupError(f"{self._file} is damaged ({reason}), and nothing was changed; use another copy of it.")
 
 
 def is_kept(name: str) -> bool:
@@ -205,5 +205,5 @@ def is_kept(name: str) -> bool:
 def _member(name: str) -> ZipInfo:
     info = ZipInfo(name)
     info.compress_type = ZIP_DEFLATED
-    info.external_attr = _OURS_ALONE << 16
+    info.external_attr = _OWNER_ONLY << 16
     return info

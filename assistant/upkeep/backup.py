@@ -32,7 +32,7 @@ from assistant.store.migrate import VERSION
 from assistant.types import now
 from assistant.upkeep.archive import DATABASE, LIBRARIES, MODELS, SETTINGS, ArchiveWriter, Manifest, is_kept
 
-WAIT = 60.0  # seconds for which a library may go on being changed
+LOCK_SECONDS = 60.0  # seconds for which a library may go on being changed
 # What the data folder holds beside what is kept, by its names there.
 DERIVED = (
     "models", f"{LIBRARIES}/{STARTER}", "dense", "corpora", "examples", "likelihoods", "runs", "speeds.json",
@@ -41,7 +41,7 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenBackup:
     """A backup that was written: the bytes of its file, and of what could be made again and was left out."""
 
     manifest: Manifest
@@ -49,12 +49,12 @@ class Written:
     left_out: int
 
 
-def write_backup(settings: Settings, into: Path, settings_file: Path | None, *, keys: bool = False) -> Written:
+def write_backup(settings: Settings, target: Path, settings_file: Path | None, *, keys: bool = False) -> WrittenBackup:
     """Write all that people told and added to one new file, which only its owner can read.
 
     Args:
         settings: say where everything is.
-        into: the file; it appears under this name once it is whole.
+        target: the file; it appears under this name once it is whole.
         settings_file: where the settings came from, if from a file.
         keys: whether the keys of servers go with it.
 
@@ -64,10 +64,10 @@ def write_backup(settings: Settings, into: Path, settings_file: Path | None, *, 
     source = kept_database(settings)
     if not source.exists():
         raise BackupError(f"There is no database {source}, so there is nothing to back up; check --data-dir.")
-    if into.exists():
-        raise BackupError(f"{into} is there already; choose another name, or move it away first.")
-    with _appearing(into) as stream, closing(ArchiveWriter(stream)) as writer:
-        with TemporaryDirectory(prefix=".backup-", dir=into.parent) as folder:
+    if target.exists():
+        raise BackupError(f"{target} is there already; choose another name, or move it away first.")
+    with _atomic_file(target) as stream, closing(ArchiveWriter(stream)) as writer:
+        with TemporaryDirectory(prefix=".backup-", dir=target.parent) as folder:
             copy = Path(folder) / DATABASE
             database.snapshot(settings.database_url, copy)
             _log_out(copy)
@@ -78,7 +78,7 @@ def write_backup(settings: Settings, into: Path, settings_file: Path | None, *, 
         manifest = writer.finish(now().isoformat(), VERSION, keys)
     derived = [*(settings.data_dir / name for name in DERIVED), *filter(is_prebuilt, _libraries(settings))]
     left_out = sum(map(_size, derived))
-    return Written(manifest, into.stat().st_size, left_out)
+    return WrittenBackup(manifest, target.stat().st_size, left_out)
 
 
 def _log_out(copy: Path) -> None:
@@ -104,46 +104,46 @@ def kept_database(settings: Settings) -> Path:
 
 def own_libraries(settings: Settings) -> list[str]:
     """The libraries that people made, all users' own among them, sorted."""
-    return sorted(one.name for one in _libraries(settings) if one.name != STARTER and not is_prebuilt(one))
+    return sorted(folder.name for folder in _libraries(settings) if folder.name != STARTER and not is_prebuilt(folder))
 
 
 def _libraries(settings: Settings) -> list[Path]:
     folders = settings.libraries_dir.iterdir() if settings.libraries_dir.is_dir() else ()
-    return [one for one in folders if is_library(one) and not one.name.startswith(".")]
+    return [folder for folder in folders if is_library(folder) and not folder.name.startswith(".")]
 
 
-def disk_error(error: OSError, what: Path) -> BackupError:
+def disk_error(error: OSError, path: Path) -> BackupError:
     """The sentence for what could not be written."""
     if error.errno in _FULL:
-        return BackupError(f"The disk has no room for {what}: free some space or choose another; nothing was changed.")
-    return BackupError(f"{what} can't be written ({error.strerror or error}); choose another place.")
+        return BackupError(f"The disk has no room for {path}: free some space or choose another; nothing was changed.")
+    return BackupError(f"{path} can't be written ({error.strerror or error}); choose another place.")
 
 
 @contextmanager
-def _appearing(into: Path) -> Iterator[IO[bytes]]:
+def _atomic_file(target: Path) -> Iterator[IO[bytes]]:
     """A file that gets its name once it is whole; one that isn't leaves nothing behind."""
     try:
-        with NamedTemporaryFile(dir=into.parent, prefix=f".{into.name}.", delete=False) as fresh:
+        with NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as partial:
             try:
-                yield fresh
-                fresh.flush()
-                os.fsync(fresh.fileno())
-                Path(fresh.name).replace(into)
+                yield partial
+                partial.flush()
+                os.fsync(partial.fileno())
+                Path(partial.name).replace(target)
             except BaseException:
-                Path(fresh.name).unlink(missing_ok=True)
+                Path(partial.name).unlink(missing_ok=True)
                 raise
     except OSError as error:
-        raise disk_error(error, into) from error
+        raise disk_error(error, target) from error
 
 
 def _add_libraries(writer: ArchiveWriter, settings: Settings) -> None:
     for name in own_libraries(settings):
         folder = settings.libraries_dir / name
-        with locked(folder, WAIT):
+        with locked(folder, LOCK_SECONDS):
             for file in sorted(folder.rglob("*")):
-                inside = f"{LIBRARIES}/{name}/{file.relative_to(folder).as_posix()}"
-                if is_kept(inside) and file.is_file() and file.name != "write.lock":
-                    _add(writer, inside, file)
+                member = f"{LIBRARIES}/{name}/{file.relative_to(folder).as_posix()}"
+                if is_kept(member) and file.is_file() and file.name != "write.lock":
+                    _add(writer, member, file)
 
 
 def _add_models(writer: ArchiveWriter, file: Path, keys: bool) -> None:
@@ -152,12 +152,12 @@ def _add_models(writer: ArchiveWriter, file: Path, keys: bool) -> None:
         return
     text = _read(file)
     try:
-        kept = json.loads(text)
-        for server in kept.get("servers", ()) if not keys else ():
+        models = json.loads(text)
+        for server in models.get("servers", ()) if not keys else ():
             server["key"] = ""
     except (ValueError, AttributeError, TypeError) as error:
         raise BackupError(f"{file} is damaged, so that no backup was written; mend it, or move it away.") from error
-    writer.add(MODELS, BytesIO(json.dumps(kept, indent=2).encode()))
+    writer.add(MODELS, BytesIO(json.dumps(models, indent=2).encode()))
 
 
 def _add_settings(writer: ArchiveWriter, file: Path | None, keys: bool) -> None:
@@ -195,10 +195,10 @@ def _unreadable(file: Path, error: OSError) -> BackupError:
     )
 
 
-def _size(place: Path) -> int:
+def _size(path: Path) -> int:
     """Bytes of a file, or of all files in a folder; 0 where there is none."""
     total = 0
-    for one in (place, *place.rglob("*")):
+    for file in (path, *path.rglob("*")):
         with suppress(OSError):
-            total += one.stat().st_size if one.is_file() else 0
+            total += file.stat().st_size if file.is_file() else 0
     return total

@@ -24,12 +24,12 @@ from assistant.types import now
 from assistant.upkeep.archive import DATABASE, LIBRARIES, MODELS, SETTINGS, Archive, Manifest
 from assistant.upkeep.backup import disk_error, kept_database, own_libraries
 
-ASIDE = "settings-of-backup.toml"
-_WAIT = 1.0  # seconds for which a library may go on being changed
+RESTORED_SETTINGS = "settings-of-backup.toml"
+_LOCK_SECONDS = 1.0  # seconds for which a library may go on being changed
 
 
 @dataclass(frozen=True, slots=True)
-class Restored:
+class RestoredBackup:
     """What was restored. `kept` are the folders with what was there before; `settings` is where the backup's lie."""
 
     manifest: Manifest
@@ -43,54 +43,54 @@ class _Move:
     target: Path
 
 
-def restore_backup(file: Path, settings: Settings, settings_place: Path) -> Restored:
+def restore_backup(file: Path, settings: Settings, settings_file: Path) -> RestoredBackup:
     """Put back a backup: database, libraries and models as they were in it, wherever the settings want them.
 
     Args:
         file: what `write_backup` wrote.
         settings: say where everything goes.
-        settings_place: where the settings file goes if there is none and it means this data folder; otherwise it is
+        settings_file: where the settings file goes if there is none and it means this data folder; otherwise it is
             laid into the data folder, for a person to compare.
 
     Raises:
         SequiturError: the file can't be used, a program uses what would be replaced, or the disk can't be written;
             all is as it was then.
     """
-    database_place = kept_database(settings)
+    database_path = kept_database(settings)
     with closing(Archive(file, VERSION)) as archive, ExitStack() as stack:
         try:
-            return _restore(archive, settings, database_place, settings_place, stack)
+            return _restore(archive, settings, database_path, settings_file, stack)
         except OSError as error:
             raise disk_error(error, settings.data_dir) from error
 
 
 def _restore(
-    archive: Archive, settings: Settings, database_place: Path, settings_place: Path, stack: ExitStack
-) -> Restored:
-    manifest, beside = archive.manifest, database_place.parent
-    own = own_libraries(settings)
-    for library in {*own, *manifest.libraries}:
-        stack.enter_context(locked(settings.libraries_dir / library, _WAIT))
-    unpacked = {root: _folder_in(root, stack) for root in (settings.data_dir, beside)}
+    archive: Archive, settings: Settings, database_path: Path, settings_file: Path, stack: ExitStack
+) -> RestoredBackup:
+    manifest, database_folder = archive.manifest, database_path.parent
+    library_names = own_libraries(settings)
+    for library in {*library_names, *manifest.libraries}:
+        stack.enter_context(locked(settings.libraries_dir / library, _LOCK_SECONDS))
+    unpacked = {root: _folder_in(root, stack) for root in (settings.data_dir, database_folder)}
     _check_room(manifest, settings.data_dir)
-    with database.unused(database_place):
+    with database.exclusive_lock(database_path):
         for entry in manifest.files:
-            to = unpacked[beside if entry.name == DATABASE else settings.data_dir] / entry.name
-            to.parent.mkdir(parents=True, exist_ok=True)
-            archive.extract(entry, to)
-    mine = unpacked[settings.data_dir]
-    settings_target = _settings_target(mine / SETTINGS, settings, settings_place)
-    fresh = [
-        *(_Move(mine / LIBRARIES / name, settings.libraries_dir / name) for name in manifest.libraries),
-        _Move(mine / MODELS, settings.data_dir / MODELS_FILE),
-        _Move(unpacked[beside] / DATABASE, database_place),
-        *([_Move(mine / SETTINGS, settings_target)] if settings_target else []),
+            target = unpacked[database_folder if entry.name == DATABASE else settings.data_dir] / entry.name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            archive.extract(entry, target)
+    unpacked_data = unpacked[settings.data_dir]
+    settings_target = _settings_target(unpacked_data / SETTINGS, settings, settings_file)
+    restore_moves = [
+        *(_Move(unpacked_data / LIBRARIES / name, settings.libraries_dir / name) for name in manifest.libraries),
+        _Move(unpacked_data / MODELS, settings.data_dir / MODELS_FILE),
+        _Move(unpacked[database_folder] / DATABASE, database_path),
+        *([_Move(unpacked_data / SETTINGS, settings_target)] if settings_target else []),
     ]
     name = f"before-restore-{now():%Y%m%d-%H%M%S-%f}"
-    aside = _aside(name, settings, database_place, own)
-    _carry_out([move for move in (*aside, *fresh) if move.source.exists()])
-    kept = tuple(root / name for root in unpacked if (root / name).exists())
-    return Restored(manifest, kept, settings_target)
+    aside_moves = _aside_moves(name, settings, database_path, library_names)
+    _carry_out([move for move in (*aside_moves, *restore_moves) if move.source.exists()])
+    aside_folders = tuple(root / name for root in unpacked if (root / name).exists())
+    return RestoredBackup(manifest, aside_folders, settings_target)
 
 
 def _folder_in(root: Path, stack: ExitStack) -> Path:
@@ -100,44 +100,47 @@ def _folder_in(root: Path, stack: ExitStack) -> Path:
 
 
 def _check_room(manifest: Manifest, folder: Path) -> None:
-    free = shutil.disk_usage(folder).free
-    if free < manifest.size:
+    free_bytes = shutil.disk_usage(folder).free
+    if free_bytes < manifest.size:
         raise BackupError(
-            f"The backup takes {decimal(manifest.size)}, and {folder} has {decimal(free)} free: make room, or choose "
-            "another place with --data-dir; nothing was changed."
+            f"The backup takes {decimal(manifest.size)}, and {folder} has {decimal(free_bytes)} free: make room, or "
+            "choose another place with --data-dir; nothing was changed."
         )
 
 
-def _settings_target(file: Path, settings: Settings, place: Path) -> Path | None:
+def _settings_target(file: Path, settings: Settings, current_file: Path) -> Path | None:
     """Where the settings file of the backup goes; None where it has none, or the one that is there."""
-    if not file.exists() or (place.exists() and place.read_bytes() == file.read_bytes()):
+    if not file.exists() or (current_file.exists() and current_file.read_bytes() == file.read_bytes()):
         return None
     try:
-        meant = load(file)
-        here = (meant.data_dir, meant.database_url) == (settings.data_dir, settings.database_url)
+        backed_up = load(file)
+        is_same_data = (backed_up.data_dir, backed_up.database_url) == (settings.data_dir, settings.database_url)
     except SettingsError:
-        here = False
-    return place if here and not place.exists() else settings.data_dir / ASIDE
+        is_same_data = False
+    return current_file if is_same_data and not current_file.exists() else settings.data_dir / RESTORED_SETTINGS
 
 
-def _aside(name: str, settings: Settings, database_place: Path, libraries: Sequence[str]) -> list[_Move]:
+def _aside_moves(name: str, settings: Settings, database_path: Path, libraries: Sequence[str]) -> list[_Move]:
     """Where everything goes that a backup replaces: to a folder of this name beside it."""
-    files = [settings.data_dir / MODELS_FILE, settings.data_dir / ASIDE]
-    files += [database_place.with_name(f"{database_place.name}{end}") for end in ("", "-wal", "-shm")]
+    files = [settings.data_dir / MODELS_FILE, settings.data_dir / RESTORED_SETTINGS]
+    files += [database_path.with_name(f"{database_path.name}{suffix}") for suffix in ("", "-wal", "-shm")]
     moves = [_Move(file, file.parent / name / file.name) for file in files]
-    kept = settings.data_dir / name
-    return [*moves, *(_Move(settings.libraries_dir / one, kept / LIBRARIES / one) for one in libraries)]
+    aside_folder = settings.data_dir / name
+    return [
+        *moves,
+        *(_Move(settings.libraries_dir / library, aside_folder / LIBRARIES / library) for library in libraries),
+    ]
 
 
 def _carry_out(moves: Sequence[_Move]) -> None:
     """Make all moves, or none: where one fails, those before it are taken back."""
-    done: list[_Move] = []
+    completed: list[_Move] = []
     try:
         for move in moves:
             move.target.parent.mkdir(parents=True, exist_ok=True)
             shutil.move(move.source, move.target)
-            done.append(move)
+            completed.append(move)
     except BaseException:
-        for move in reversed(done):
+        for move in reversed(completed):
             shutil.move(move.target, move.source)
         raise

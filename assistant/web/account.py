@@ -8,7 +8,7 @@ import time
 from threading import Lock
 
 from assistant.errors import SettingsError
-from assistant.store.users import ME
+from assistant.store.users import DEFAULT_USER
 from assistant.upkeep.accounts import Accounts
 from assistant.web import render
 from assistant.web.live import live, place
@@ -39,7 +39,7 @@ class AccountPanel:
         for event in ("renew", "remove"):
             on(self._piece, event, getattr(self, event), [self._piece], self._view.pieces.notice)
 
-        opening.fill([self._piece], self._shown)
+        opening.fill([self._piece], self._updates)
 
     def renew(self, tab: Tab) -> Updates:
         """Take another password, which ends all log-ins with the old one, this tab's too.
@@ -52,7 +52,7 @@ class AccountPanel:
         with self._one:  # guesses made side by side don't get around the wait
             self._check(tab.user, tab.text("old"))
         self._accounts.change(tab.user, tab.text("new"))
-        return self._shown(tab.user, gone=True)
+        return self._updates(tab.user, gone=True)
 
     def _check(self, user: str, password: str) -> None:
         if wait := math.ceil(self._wrong.wait(user)):
@@ -62,7 +62,7 @@ class AccountPanel:
             raise SettingsError("This is not your password; nothing was changed.")
         self._wrong.forget(user)
 
-    def _shown(self, user: str, gone: bool = False) -> Updates:
+    def _updates(self, user: str, gone: bool = False) -> Updates:
         login = self._accounts.has_login(user)
         return {self._piece: render.render("account", word=confirmation(user), login=login, gone=gone)}
 
@@ -78,9 +78,9 @@ class AccountPanel:
         self._view.runs.end(tab.user)
         if note := self._accounts.delete(tab.user):
             _LOG.warning("%s", note)
-        return self._shown(tab.user, gone=True)
+        return self._updates(tab.user, gone=True)
 
 
 def confirmation(user: str) -> str:
     """What a user types who is sure."""
-    return user if user != ME else "delete"
+    return user if user != DEFAULT_USER else "delete"

@@ -26,17 +26,17 @@ class Allowance:
         Raises:
             LimitError: before the first snapshot, if no more are answered today.
         """
-        clock, begun = Clock(), False
+        clock, is_counted = Clock(), False
         try:
             for turn in turns:
-                begun = begun or self._begun(user)
+                is_counted = is_counted or self._begin(user)
                 clock.see(turn)
                 yield turn
         finally:
-            if begun:
+            if is_counted:
                 self._end(user, clock)
 
-    def _begun(self, user: str) -> bool:
+    def _begin(self, user: str) -> bool:
         if not self._usage.begin(user, self._limits.max_daily_turns):
             raise LimitError(
                 f"You have had {self._limits.max_daily_turns:,} messages answered today, which is as many as may be; "
@@ -46,6 +46,6 @@ class Allowance:
 
     def _end(self, user: str, clock: Clock) -> None:
         try:
-            self._usage.end(user, clock.tokens, clock.whole)
+            self._usage.end(user, clock.tokens, clock.elapsed)
         except StoreError as error:  # the answer is there; that its cost isn't kept is no reason to lose it
             _LOG.warning("the cost of a turn was not kept: %s", error)

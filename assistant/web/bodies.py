@@ -11,11 +11,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 MEGABYTE = 2**20
 LOGIN_BYTES = 8 * 2**10  # a form with a name and a password
 EVENT_BYTES = MEGABYTE  # the longest message and all that an event of the page names beside it
-FILES = 10  # of the largest size that may come at once
+MAX_FILES = 10  # of the largest size that may come at once
 UPLOAD, LOGIN = "/gradio_api/upload", "/login"
 
 
-class Bodies:
+class BodyLimits:
     """ASGI middleware: refuses bodies that are too large, with 413 and a sentence.
 
     What announces its length is refused before any of it is read, what comes in chunks is counted as it comes.
@@ -31,29 +31,29 @@ class Bodies:
             await self._app(scope, receive, send)
             return
         path = scope["path"].rstrip("/")
-        most = self.most(path)
+        max_bytes = self.max_bytes(path)
         refusal = PlainTextResponse(self._sentence(path), 413, {"Connection": "close"})
         length = Headers(scope=scope).get("content-length", "0")
-        if not length.isascii() or not length.isdigit() or len(length) > 15 or int(length) > most:
+        if not length.isascii() or not length.isdigit() or len(length) > 15 or int(length) > max_bytes:
             await refusal(scope, receive, send)
             return
-        counted = _Counted(receive, send, most)
+        counted = _LimitedRequest(receive, send, max_bytes)
         with suppress(BodyTooLargeError):
             await self._app(scope, counted.receive, counted.send)
         if counted.refused:
             await refusal(scope, receive, send)
 
-    def most(self, path: str) -> int:
+    def max_bytes(self, path: str) -> int:
         """How many bytes may be sent there."""
         if path == UPLOAD:
-            return (FILES * self._max_upload_mb + 1) * MEGABYTE
+            return (MAX_FILES * self._max_upload_mb + 1) * MEGABYTE
         return LOGIN_BYTES if path == LOGIN else EVENT_BYTES
 
     def _sentence(self, path: str) -> str:
         if path == UPLOAD:
             return (
-                f"These files are too large: a document has at most {self._max_upload_mb} MB, and {FILES} times that "
-                "may come at once; split them up."
+                f"These files are too large: a document has at most {self._max_upload_mb} MB, and {MAX_FILES} times "
+                "that may come at once; split them up."
             )
         return "This is too long to be read at once; shorten it, or add long text as a document."
 
@@ -62,30 +62,30 @@ class BodyTooLargeError(Exception):
     """A body has more bytes than it may."""
 
 
-class _Counted:
-    """The two ends of a request, of which no more than `most` bytes are read.
+class _LimitedRequest:
+    """The two ends of a request, of which no more than `max_bytes` bytes are read.
 
     Whoever reads on gets an error; what they make of it is held back, so that the refusal alone is sent. Where the
     answer has begun already, it goes on.
     """
 
-    def __init__(self, receive: Receive, send: Send, most: int) -> None:
-        self._receive, self._send, self._left = receive, send, most
-        self._begun = False
+    def __init__(self, receive: Receive, send: Send, max_bytes: int) -> None:
+        self._receive, self._send, self._remaining_bytes = receive, send, max_bytes
+        self._response_begun = False
         self.refused = False
 
     async def receive(self) -> Message:
         message = await self._receive()
-        self._left -= len(message.get("body", b""))
-        if self._left < 0:
-            self.refused = not self._begun
+        self._remaining_bytes -= len(message.get("body", b""))
+        if self._remaining_bytes < 0:
+            self.refused = not self._response_begun
             raise BodyTooLargeError
         return message
 
     async def send(self, message: Message) -> None:
         if self.refused:
             return
-        self._begun = True
+        self._response_begun = True
         await self._send(message)
 
 
@@ -93,11 +93,11 @@ def replayed(body: bytes, receive: Receive) -> Receive:
     """Gives a body that was read already once more, then what `receive` gives."""
     given = False
 
-    async def again() -> Message:
+    async def receive_again() -> Message:
         nonlocal given
         if given:
             return await receive()
         given = True
         return {"type": "http.request", "body": body, "more_body": False}
 
-    return again
+    return receive_again

@@ -21,12 +21,12 @@ from assistant.web.live import Live
 from assistant.web.tab import Tab, Updates, on, on_stream
 from assistant.web.view import View
 from assistant.web.watchers import Watchers
-from assistant.wording.views import instead
+from assistant.wording.views import unsourced_kind
 
 NOT_STORED = "This reply could not be stored; copy what you need of it before you go on."
 
 
-class Talk:
+class ChatHandlers:
     """The handlers. Each acts in the name of the event's user, so that nobody's ids but their own are found."""
 
     def __init__(
@@ -39,18 +39,18 @@ class Talk:
 
     def wire(self) -> None:
         """Listen."""
-        pieces, shown = self._view.pieces, self.shown
-        on_stream(pieces.composer, "ask", self.ask, [*shown, pieces.composer], pieces.notice)
-        on_stream(pieces.transcript, "again", self.again, shown, pieces.notice)
-        on_stream(pieces.transcript, "compare", self.compare, shown, pieces.notice)
-        on(pieces.transcript, "choose", self.choose, shown, pieces.notice)
+        pieces, outputs = self._view.pieces, self.shown
+        on_stream(pieces.composer, "ask", self.ask, [*outputs, pieces.composer], pieces.notice)
+        on_stream(pieces.transcript, "again", self.again, outputs, pieces.notice)
+        on_stream(pieces.transcript, "compare", self.compare, outputs, pieces.notice)
+        on(pieces.transcript, "choose", self.choose, outputs, pieces.notice)
         on(pieces.composer, "stop", self.stop, [], pieces.notice)
-        on(pieces.transcript, "undo", self.undo, [*shown, pieces.composer], pieces.notice)
-        on(pieces.transcript, "judge", self.judge, shown, pieces.notice)
-        on(pieces.transcript, "remember", self.remember, shown, pieces.notice)
-        on(pieces.transcript, "forget", self.forget, shown, pieces.notice)
-        on(pieces.transcript, "look", self.look, shown, pieces.notice)
-        on(pieces.answering, "look", self.look, shown, pieces.notice)
+        on(pieces.transcript, "undo", self.undo, [*outputs, pieces.composer], pieces.notice)
+        on(pieces.transcript, "judge", self.judge, outputs, pieces.notice)
+        on(pieces.transcript, "remember", self.remember, outputs, pieces.notice)
+        on(pieces.transcript, "forget", self.forget, outputs, pieces.notice)
+        on(pieces.transcript, "look", self.look, outputs, pieces.notice)
+        on(pieces.answering, "look", self.look, outputs, pieces.notice)
 
     @property
     def shown(self) -> list[Live]:
@@ -62,17 +62,17 @@ class Talk:
         """Answer a message. One that can't be answered goes back into the box, with a banner that says why."""
         utterance = tab.text("utterance")
         try:
-            tab, run = await asyncio.to_thread(self._begin, tab, partial(self._answered, utterance))
+            tab, run = await asyncio.to_thread(self._begin, tab, partial(self._answer, utterance))
         except SequiturError as error:
             yield {**self._view.box(utterance), self._view.pieces.notice: render.notice(str(error))}
             return
-        async for updates in self._begun(tab, run):
+        async for updates in self._show_new(tab, run):
             yield updates
 
     async def work(self, tab: Tab, work: Work) -> AsyncIterator[Updates]:
         """Work on whole documents; the reply is one of the conversation."""
-        tab, run = await asyncio.to_thread(self._begin, tab, partial(self._worked, work))
-        async for updates in self._begun(tab, run):
+        tab, run = await asyncio.to_thread(self._begin, tab, partial(self._do_work, work))
+        async for updates in self._show_new(tab, run):
             yield updates
 
     async def again(self, tab: Tab) -> AsyncIterator[Updates]:
@@ -86,7 +86,7 @@ class Talk:
             return self._chat.again(tab.user, tab.conversation, turn_id, choices, stop, model)
 
         run = await asyncio.to_thread(self._runs.start, tab.user, tab.conversation, answering, Place(turn_id))
-        async for updates in self._begun(tab, run):
+        async for updates in self._show_new(tab, run):
             yield updates
 
     async def compare(self, tab: Tab) -> AsyncIterator[Updates]:
@@ -98,7 +98,7 @@ class Talk:
             return self._chat.compare(tab.user, tab.conversation, turn_id, pair, choices, stop)
 
         run = await asyncio.to_thread(self._runs.start, tab.user, tab.conversation, answering, Place(turn_id, pair))
-        async for updates in self._begun(tab, run):
+        async for updates in self._show_new(tab, run):
             yield updates
 
     def choose(self, tab: Tab) -> Updates:
@@ -115,11 +115,11 @@ class Talk:
 
     async def show(self, tab: Tab, run: Run | None) -> AsyncIterator[Updates]:
         """Show the tab's conversation, and what is being written in it to its end, unless the tab turns elsewhere."""
-        current = self._watchers.enter(tab.session, run)
+        is_current = self._watchers.enter(tab.session, run)
         yield await asyncio.to_thread(self._view.all, tab)
         if run:
             async for updates in self._follow(tab, run):
-                if not current():
+                if not is_current():
                     return
                 yield updates
 
@@ -127,24 +127,24 @@ class Talk:
         """Let the tab watch nothing any more."""
         self._watchers.leave(tab.session)
 
-    async def _begun(self, tab: Tab, run: Run) -> AsyncIterator[Updates]:
+    async def _show_new(self, tab: Tab, run: Run) -> AsyncIterator[Updates]:
         """As `show`, for the event that began the run; a banner that is there goes at once, and no later one."""
-        before: Updates = {self._view.pieces.notice: ""}
+        cleared: Updates = {self._view.pieces.notice: ""}
         async for updates in self.show(tab, run):
-            yield {**before, **updates}
-            before = {}
+            yield {**cleared, **updates}
+            cleared = {}
 
     async def _follow(self, tab: Tab, run: Run) -> AsyncIterator[Updates]:
         """A run as it goes on, then what is stored of it.
 
         Its sources are sent when they change, unless those of another reply were asked for meanwhile.
         """
-        pieces, shown = self._view.pieces, None
+        pieces, last_sources = self._view.pieces, None
         async for turn in watch(run):
             updates: Updates = {pieces.answering: render.running(tab.conversation, run)}
-            looked = self._watchers.looked(tab.session) in {"", turn.id}
-            if looked and ((turn.passages, instead(turn)) != shown or turn.citations):
-                shown = turn.passages, instead(turn)
+            is_looked_at = self._watchers.looked(tab.session) in {"", turn.id}
+            if is_looked_at and ((turn.passages, unsourced_kind(turn)) != last_sources or turn.citations):
+                last_sources = turn.passages, unsourced_kind(turn)
                 updates |= {pieces.sources: render.render("sources", turn=turn)}
             yield updates
         yield await asyncio.to_thread(self._finished, tab, run)
@@ -162,7 +162,7 @@ class Talk:
         """
         if self._runs.busy(tab.user, tab.conversation):
             raise StoreError(BUSY)
-        turn = self._own(tab)
+        turn = self._turn_of(tab)
         conversation = self._conversations.get(tab.user, tab.conversation)
         if conversation.place(turn.id) != len(conversation.turns) - 1:
             raise StoreError("The conversation went on after this message; reload the page to see how.")
@@ -184,38 +184,38 @@ class Talk:
 
     def remember(self, tab: Tab) -> Updates:
         """Store a fact that was offered."""
-        note = remembering.remember(self._ptkb, tab.user, self._own(tab), tab.number("place"))
-        return self._told(tab, note)
+        note = remembering.remember(self._ptkb, tab.user, self._turn_of(tab), tab.number("place"))
+        return self._fact_changed(tab, note)
 
     def forget(self, tab: Tab) -> Updates:
         """Delete a fact that a reply lists."""
         remembering.forget(self._ptkb, self._conversations, tab.user, tab.text("fact"))
-        return self._told(tab, "Forgotten.")
+        return self._fact_changed(tab, "Forgotten.")
 
-    def _told(self, tab: Tab, note: str) -> Updates:
+    def _fact_changed(self, tab: Tab, note: str) -> Updates:
         """The replies and the facts after a fact has changed, and a word that it has."""
         return {**self.replies(tab), **self._view.facts(tab, self._view.looked(tab)), **self._view.note(note)}
 
     def _panel(self, tab: Tab, opened: bool = False) -> Updates:
-        turn = self._own(tab)
+        turn = self._turn_of(tab)
         self._watchers.look(tab.session, turn.id)
         return self._view.panel(tab, turn, opened)
 
-    def _answered(self, utterance: str, tab: Tab, choices: Choices, stop: Event) -> Iterator[Turn]:
+    def _answer(self, utterance: str, tab: Tab, choices: Choices, stop: Event) -> Iterator[Turn]:
         return self._chat.ask(tab.user, tab.conversation, utterance, choices, stop)
 
-    def _worked(self, work: Work, tab: Tab, choices: Choices, stop: Event) -> Iterator[Turn]:
+    def _do_work(self, work: Work, tab: Tab, choices: Choices, stop: Event) -> Iterator[Turn]:
         return self._chat.work(tab.user, tab.conversation, work, choices, stop)
 
     def _begin(self, tab: Tab, replying: Callable[[Tab, Choices, Event], Iterator[Turn]]) -> tuple[Tab, Run]:
         """Start the answer; a first message makes the conversation, which goes again if there is no answer to it."""
-        choices, made = self._choices(tab.user), not tab.conversation
-        if made:
+        choices, is_new = self._choices(tab.user), not tab.conversation
+        if is_new:
             tab = replace(tab, conversation=self._conversations.new(tab.user).id)
         try:
             run = self._runs.start(tab.user, tab.conversation, lambda stop: replying(tab, choices, stop))
         except SequiturError:
-            if made:
+            if is_new:
                 self._conversations.delete(tab.user, tab.conversation)
             raise
         return tab, run
@@ -251,7 +251,7 @@ class Talk:
         if run.place.of:
             return updates | ({pieces.notice: render.notice(turn.error)} if turn.error else {})
         conversation = self._view.conversation(tab)
-        if any(_complete(one, turn) for one in conversation.turns):
+        if any(_complete(stored, turn) for stored in conversation.turns):
             return updates
         return {
             **updates,
@@ -260,7 +260,7 @@ class Talk:
             pieces.notice: render.notice(NOT_STORED),
         }
 
-    def _own(self, tab: Tab) -> Turn:
+    def _turn_of(self, tab: Tab) -> Turn:
         turn = self._view.turn(tab, tab.text("turn"))
         if turn is None:
             raise StoreError("This reply is no longer part of the conversation; reload the page.")
@@ -274,17 +274,19 @@ def _complete(stored: Turn, turn: Turn) -> bool:
 
 def _same_reply(conversation: Conversation, turn_id: str, run: Run) -> bool:
     """Whether the run writes another version of the reply that this turn is a version of."""
-    place = conversation.place(turn_id)
-    return place >= 0 and place == conversation.place(run.place.of)
+    position = conversation.place(turn_id)
+    return position >= 0 and position == conversation.place(run.place.of)
 
 
-def picked(tab: Tab, usual: Choices) -> Choices:
+def picked(tab: Tab, choices: Choices) -> Choices:
     """A user's choices, but for what the event picks instead.
 
     Raises:
         SettingsError: what should happen where no passage answers is nothing that can happen.
     """
-    strategy, below = tab.text("strategy"), tab.text("below")
-    if below not in {"", *get_args(IfUnanswerable)}:
+    strategy, if_unanswerable = tab.text("strategy"), tab.text("below")
+    if if_unanswerable not in {"", *get_args(IfUnanswerable)}:
         raise SettingsError("This can't be chosen any more; reload the page to see what can.")
-    return replace(usual, strategy=strategy or usual.strategy, below=cast("IfUnanswerable", below or usual.below))
+    return replace(
+        choices, strategy=strategy or choices.strategy, below=cast("IfUnanswerable", if_unanswerable or choices.below)
+    )

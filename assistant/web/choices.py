@@ -21,24 +21,24 @@ from assistant.web.tab import QUIET, Updates, guarded, user_of
 from assistant.web.view import View
 
 KINDS: dict[str, variants.Kind] = {"strategy": "strategies", "loop": "loops"}
-TOLD = (*KINDS, "retriever")  # with a sentence beneath
+DESCRIBED_CHOICES = (*KINDS, "retriever")  # with a sentence beneath
 # By whether that is in OpenSearch, which nobody has tried with a real one (docs/opensearch.md).
-SEARCHED = {
+RETRIEVER_LABELS = {
     False: "How passages are searched",
     True: "How passages are searched (in OpenSearch, not tried with a real one)",
 }
-KEPT = ("strategy", "loop", "loops", "k", "library", "retriever", "below")
-BELOW = (
+CHOICE_NAMES = ("strategy", "loop", "loops", "k", "library", "retriever", "below")
+UNANSWERABLE_OPTIONS = (
     ("Answer from the passages all the same", "answer"),
     ("Say that the library doesn't hold it", "refuse"),
     ("Answer from the model's own knowledge, and say so", "own"),
     ("Ask me what to do", "ask"),
 )
 # What can be chosen by a number: from 1 up to this.
-MOST = {"k": 20, "loops": 5}
+MAX_VALUES = {"k": 20, "loops": 5}
 
 
-class ChoicesOf:
+class UserChoices:
     """What users chose, where it can still be had; the settings' defaults for the rest."""
 
     def __init__(self, conversations: Conversations, settings: Settings) -> None:
@@ -47,7 +47,7 @@ class ChoicesOf:
 
     def __call__(self, user: str) -> Choices:
         """What this user chose; where that is no number of passages, the one that their loop takes."""
-        usual = Choices(
+        defaults = Choices(
             self._settings.turn.strategy,
             self._settings.turn.loop,
             library=self._settings.library,
@@ -55,13 +55,17 @@ class ChoicesOf:
             retriever=self._settings.retrieve.retriever,
             below=self._settings.relevance.if_unanswerable_for("chat"),
         )
-        found = self._conversations.preferences(user)
-        kept = {name: found[name] for name in KEPT if name in found and self.valid(user, name, found[name])}
-        k = self._settings.retrieve.top_k_for(kept.get("loop", usual.loop))
-        return replace(usual, **{"k": k, **kept})
+        preferences = self._conversations.preferences(user)
+        valid_choices = {
+            name: preferences[name]
+            for name in CHOICE_NAMES
+            if name in preferences and self.valid(user, name, preferences[name])
+        }
+        k = self._settings.retrieve.top_k_for(valid_choices.get("loop", defaults.loop))
+        return replace(defaults, **{"k": k, **valid_choices})
 
     @property
-    def elsewhere(self) -> bool:
+    def uses_opensearch(self) -> bool:
         """Whether libraries are searched in OpenSearch."""
         return bool(self._settings.retrieve.opensearch.address)
 
@@ -82,17 +86,19 @@ class ChoicesOf:
         if not self.valid(user, name, value):
             raise SettingsError("This can't be chosen any more; reload the page to see what can.")
         with self._lock:  # quick choices must not undo each other
-            kept = self._conversations.preferences(user)
-            going_on = asdict(self(user))[name] if name in MOST and name not in kept else kept.get(name)
-            if value == going_on:
+            preferences = self._conversations.preferences(user)
+            current = (
+                asdict(self(user))[name] if name in MAX_VALUES and name not in preferences else preferences.get(name)
+            )
+            if value == current:
                 return False
-            self._conversations.set_preferences(user, {**kept, name: value})
+            self._conversations.set_preferences(user, {**preferences, name: value})
             return True
 
     def valid(self, user: str, name: str, value: Any) -> bool:
         """Whether a choice can be had."""
-        if name in MOST:
-            return type(value) is int and 1 <= value <= MOST[name]
+        if name in MAX_VALUES:
+            return type(value) is int and 1 <= value <= MAX_VALUES[name]
         if name == "retriever":
             return value in variants.names("retrievers")
         if name == "below":
@@ -106,10 +112,10 @@ class ChoicesOf:
         from assistant.library.collections import MARK, collections  # noqa: PLC0415 - imports Lucene's Python
         from assistant.library.shelves import library_names, own_library  # noqa: PLC0415
 
-        own = own_library(user)
+        own_name = own_library(user)
         names = dict.fromkeys([self._settings.library, *library_names(self._settings, user)])
         return [
-            ("Only my documents" if name == own else f"{name.capitalize()} library, and my documents", name)
+            ("Only my documents" if name == own_name else f"{name.capitalize()} library, and my documents", name)
             for name in names
         ] + [(f"Only the collection {MARK}{name}", MARK + name) for name in collections(user, self._settings)]
 
@@ -119,7 +125,7 @@ class ChoicePanel:
 
     name, title = "settings", "Settings"
 
-    def __init__(self, view: View, choices: ChoicesOf, prepare: Callable[[str, Choices], str]) -> None:
+    def __init__(self, view: View, choices: UserChoices, prepare: Callable[[str, Choices], str]) -> None:
         """`prepare` begins to make what a user's choices need, and says what they must wait for."""
         self._view, self._choices, self._prepare = view, choices, prepare
         self._fields: dict[str, Any] = {
@@ -128,8 +134,8 @@ class ChoicePanel:
             "loops": _slider("loops", "Drafts and searches, one after the other"),
             "k": _slider("k", "Passages the model reads"),
             "library": _dropdown("library", "Where answers come from"),
-            "retriever": _dropdown("retriever", SEARCHED[choices.elsewhere], _by_name("retrievers")),
-            "below": _below(choices.relevance),
+            "retriever": _dropdown("retriever", RETRIEVER_LABELS[choices.uses_opensearch], _by_name("retrievers")),
+            "below": _unanswerable_dropdown(choices.relevance),
         }
 
     def place(self) -> None:
@@ -141,15 +147,15 @@ class ChoicePanel:
         fields = self._fields
 
         def show(user: str) -> Updates:
-            chosen = asdict(self._choices(user))
-            shown = {field: _shown(name, chosen[name]) for name, field in fields.items() if name != "library"}
-            shown[fields["loops"]] = _rounds(chosen["loop"], chosen["loops"])
-            libraries = gr.Dropdown(choices=self._choices.libraries(user), value=chosen["library"])
-            return {**shown, fields["library"]: libraries}
+            values = asdict(self._choices(user))
+            updates = {field: _field_update(name, values[name]) for name, field in fields.items() if name != "library"}
+            updates[fields["loops"]] = _rounds(values["loop"], values["loops"])
+            libraries = gr.Dropdown(choices=self._choices.libraries(user), value=values["library"])
+            return {**updates, fields["library"]: libraries}
 
         opening.fill(list(fields.values()), show)
         for name, field in fields.items():
-            event = field.release if name in MOST else field.input
+            event = field.release if name in MAX_VALUES else field.input
             outputs = [field, self._view.pieces.notice, *([fields["k"], fields["loops"]] if name == "loop" else [])]
             # A key that is held down makes many choices; the last is the one to keep. It comes as the browser sent it:
             # what can't be chosen is told here, where Gradio would fail at it without a word.
@@ -164,14 +170,14 @@ class ChoicePanel:
                     changed = self._choices.keep(user, name, value)
                 except SequiturError as error:
                     return self._as_stored(user, name, field, str(error))
-                chosen = self._choices(user)
-                shown = {field: _shown(name, value)} if name in TOLD else {}
+                choices = self._choices(user)
+                updates = {field: _field_update(name, value)} if name in DESCRIBED_CHOICES else {}
                 # A menu tells of a choice twice at once; the second must not undo a number that was typed in between.
                 if name == "loop" and changed:
-                    shown[self._fields["k"]] = chosen.k
-                    shown[self._fields["loops"]] = _rounds(chosen.loop, chosen.loops)
-                wait = self._prepare(user, chosen) if name in {"retriever", "library"} else ""
-                return {**shown, **({self._view.pieces.notice: render.notice(wait)} if wait else {})}
+                    updates[self._fields["k"]] = choices.k
+                    updates[self._fields["loops"]] = _rounds(choices.loop, choices.loops)
+                wait_notice = self._prepare(user, choices) if name in {"retriever", "library"} else ""
+                return {**updates, **({self._view.pieces.notice: render.notice(wait_notice)} if wait_notice else {})}
 
             return guarded(act, self._view.pieces.notice)
 
@@ -180,8 +186,8 @@ class ChoicePanel:
 
     def _as_stored(self, user: str, name: str, field: Any, problem: str) -> Updates:
         """The choice that goes on, and a banner that says why: one that can't be kept is not shown as if it were."""
-        kept = asdict(self._choices(user))[name]
-        return {field: _shown(name, kept), self._view.pieces.notice: render.notice(problem)}
+        stored_value = asdict(self._choices(user))[name]
+        return {field: _field_update(name, stored_value), self._view.pieces.notice: render.notice(problem)}
 
 
 def _dropdown(name: str, label: str, choices: Sequence[tuple[str, str]] = (), **options: Any) -> gr.Dropdown:
@@ -189,21 +195,21 @@ def _dropdown(name: str, label: str, choices: Sequence[tuple[str, str]] = (), **
 
 
 def _slider(name: str, label: str) -> gr.Slider:
-    return gr.Slider(1, MOST[name], step=1, label=label, buttons=[], elem_id=name, render=False)
+    return gr.Slider(1, MAX_VALUES[name], step=1, label=label, buttons=[], elem_id=name, render=False)
 
 
-def _rounds(loop: str, chosen: int) -> gr.Slider:
+def _rounds(loop: str, rounds: int) -> gr.Slider:
     """How often is asked only of the loops that write drafts."""
-    drafts = loop in variants.names("loops") and hasattr(variants.module("loops", loop), "DRAFTS")
-    return gr.Slider(value=chosen, visible=drafts)
+    writes_drafts = loop in variants.names("loops") and hasattr(variants.module("loops", loop), "DRAFTS")
+    return gr.Slider(value=rounds, visible=writes_drafts)
 
 
-def _below(relevance: RelevanceSettings) -> gr.Dropdown:
+def _unanswerable_dropdown(relevance: RelevanceSettings) -> gr.Dropdown:
     """What happens where no passage seems to answer; shown where somebody tells."""
     return _dropdown(
         "below",
         "When no passage seems to answer",
-        BELOW,
+        UNANSWERABLE_OPTIONS,
         info=f"Which is when the confidence of the best is under {relevance.threshold:.2f}.",
         visible=relevance.estimator != "none",
     )
@@ -217,7 +223,7 @@ def _by_name(kind: variants.Kind) -> list[tuple[str, str]]:
     return [(variants.described(kind, name).title, name) for name in variants.names(kind)]
 
 
-def _shown(name: str, value: Any) -> Any:
+def _field_update(name: str, value: Any) -> Any:
     """The field's new value, and beneath it what it means: of a variant, the name that commands know it by as well."""
     if name == "retriever":
         return gr.Dropdown(value=value, info=variants.described("retrievers", value).summary)

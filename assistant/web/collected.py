@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from assistant.library.collections import MARK, collections, make, put, remove
-from assistant.library.finding import Found, find, uses
+from assistant.library.finding import SearchHit, citing_turns, find
 from assistant.settings import Settings
 from assistant.web import render
 from assistant.web.library import OwnDocuments
@@ -16,7 +16,7 @@ from assistant.web.view import View
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class DocumentUse:
     """A conversation that cites a document, and the messages that it was cited for."""
 
     conversation: str
@@ -24,7 +24,7 @@ class Use:
     utterances: tuple[str, ...]
 
 
-class Collected:
+class CollectionPanel:
     """The part of the documents' tab, and its handlers."""
 
     name, title = "documents", "Documents"
@@ -54,17 +54,17 @@ class Collected:
     def show(
         self,
         user: str,
-        found: list[Found] | None = None,
-        used: list[Use] | None = None,
+        found: list[SearchHit] | None = None,
+        used: list[DocumentUse] | None = None,
         document: str = "",
     ) -> Updates:
         """Search, collections and uses: `used` cites `document`. What is shown of those that are None stays."""
-        documents, kept = self._documents.list(user), collections(user, self._settings)
+        documents, own_collections = self._documents.list(user), collections(user, self._settings)
         html = render.render(
             "collected",
             documents=documents,
-            names={one.id: one.name for one in documents},
-            collections=kept,
+            names={own_document.id: own_document.name for own_document in documents},
+            collections=own_collections,
             found=found,
             used=used,
             document=document,
@@ -101,11 +101,11 @@ class Collected:
 
     def uses(self, tab: Tab) -> Updates:
         """Show which of the user's conversations cite a document."""
-        document, kept = tab.text("document"), self._view.conversations
-        talks = [kept.get(tab.user, one.id) for one in kept.list(tab.user)]
+        document, store = tab.text("document"), self._view.conversations
+        conversations = [store.get(tab.user, listed.id) for listed in store.list(tab.user)]
         used = [
-            Use(talk.id, talk.title, tuple(turn.utterance for turn in turns))
-            for talk in talks
-            if (turns := uses(document, talk.turns))
+            DocumentUse(conversation.id, conversation.title, tuple(turn.utterance for turn in turns))
+            for conversation in conversations
+            if (turns := citing_turns(document, conversation.turns))
         ]
         return self.show(tab.user, used=used, document=document)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from assistant.types import Confidence, Turn
-from assistant.wording.views import instead
+from assistant.wording.views import unsourced_kind
 
 LEVELS = {"well": "Well supported", "weak": "Weakly supported", "none": "Not in the library"}
 UNANSWERED = "Relevant passages, but no answer"
@@ -23,11 +23,13 @@ def verdict(turn: Turn) -> str:
     if turn.confidence is None:
         return ""
     level = turn.confidence.level
-    lost = turn.status == "done" and turn.answer is not None and (turn.answer.unknown or instead(turn) == "own")
+    lacks_answer = (
+        turn.status == "done" and turn.answer is not None and (turn.answer.unknown or unsourced_kind(turn) == "own")
+    )
     if level == "none":
         # a reply whose sentences were found in passages was found in the library, whatever was expected of it
         return LEVELS["weak" if turn.citations else level]
-    return UNANSWERED if lost else LEVELS[level]
+    return UNANSWERED if lacks_answer else LEVELS[level]
 
 
 def number(value: float) -> str:
@@ -39,40 +41,40 @@ def number(value: float) -> str:
 
 def about_set(turn: Turn) -> Iterator[str]:
     """What the confidence of a turn's passages means and where it comes from, a sentence or two at a time."""
-    if (found := turn.confidence) is None:
+    if (confidence := turn.confidence) is None:
         return
-    well = (1 + found.threshold) / 2
+    well_threshold = (1 + confidence.threshold) / 2
     yield (
-        f"{_so_sure('the passages hold the answer', found.value)}. It is the number of the best passage that was "
-        f"looked at. From {well:.2f} a reply counts as well supported; under {found.threshold:.2f} the library counts "
-        "as not holding the answer."
+        f"{_sureness('the passages hold the answer', confidence.value)}. It is the number of the best passage that was "
+        f"looked at. From {well_threshold:.2f} a reply counts as well supported; under {confidence.threshold:.2f} the "
+        "library counts as not holding the answer."
     )
-    if found.level == "none" and turn.citations:
+    if confidence.level == "none" and turn.citations:
         yield "Sentences of the reply were found in the passages all the same, so it counts as weakly supported."
-    elif found.level == "none" and turn.answer and not turn.answer.unknown and not instead(turn):
+    elif confidence.level == "none" and turn.answer and not turn.answer.unknown and not unsourced_kind(turn):
         yield "The reply was made from the passages all the same, as the settings say."
-    yield from _origin(found)
+    yield from _origin(confidence)
 
 
-def about_passage(confidence: float, found: Confidence | None) -> Iterator[str]:
-    """What the confidence of one passage means; `found` is that of the set it belongs to."""
-    yield f"{_so_sure('this passage answers the question', confidence)}."
-    if found:
-        yield from _origin(found)
+def about_passage(confidence: float, overall: Confidence | None) -> Iterator[str]:
+    """What the confidence of one passage means; `overall` is that of the set it belongs to."""
+    yield f"{_sureness('this passage answers the question', confidence)}."
+    if overall:
+        yield from _origin(overall)
 
 
-def _so_sure(what: str, value: float) -> str:
-    return f"How sure Sequitur is that {what}: {number(value)}, between 0 (surely not) and 1 (surely)"
+def _sureness(claim: str, value: float) -> str:
+    return f"How sure Sequitur is that {claim}: {number(value)}, between 0 (surely not) and 1 (surely)"
 
 
-def _origin(found: Confidence) -> Iterator[str]:
+def _origin(confidence: Confidence) -> Iterator[str]:
     """Who judged, and whether the number can be taken at its word."""
-    judge = JUDGES.get(found.estimator.partition(":")[0], "a relevance estimator")
-    yield f"Judged by {judge} ({found.estimator})."
-    if found.calibration:
+    judge = JUDGES.get(confidence.estimator.partition(":")[0], "a relevance estimator")
+    yield f"Judged by {judge} ({confidence.estimator})."
+    if confidence.calibration:
         yield (
-            f"Calibrated ({found.calibration}): of a hundred passages rated 0.70, about seventy should answer their "
-            "question; on texts of another kind it may be off by more."
+            f"Calibrated ({confidence.calibration}): of a hundred passages rated 0.70, about seventy should answer "
+            "their question; on texts of another kind it may be off by more."
         )
     else:
         yield "Not calibrated: higher is likelier, but of a hundred rated 0.70, fewer or more than seventy may answer."

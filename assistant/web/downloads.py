@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from assistant.library.originals import is_whole
+from assistant.library.originals import is_intact
 from assistant.web.entered import user_of
 from assistant.web.library import DAMAGED, OwnDocuments, document_with
 from assistant.web.owners import NOT_THERE, ORIGINALS
@@ -17,12 +17,14 @@ def downloads(documents: OwnDocuments) -> Route:
 
     def give(request: Request) -> Response:
         user = user_of(request.scope)
-        found = document_with(documents.list(user), request.path_params["document"]) if user else None
-        if not found or not found.original:
+        document = document_with(documents.list(user), request.path_params["document"]) if user else None
+        if not document or not document.original:
             return PlainTextResponse(NOT_THERE, 404)
-        if not is_whole(found.original):
+        if not is_intact(document.original):
             return PlainTextResponse(DAMAGED, 404)
         headers = {"Cache-Control": "private, no-store"}
-        return FileResponse(found.original, headers=headers, media_type="application/octet-stream", filename=found.name)
+        return FileResponse(
+            document.original, headers=headers, media_type="application/octet-stream", filename=document.name
+        )
 
     return Route(f"{ORIGINALS}/{{document}}", give, methods=["GET"])

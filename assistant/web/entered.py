@@ -14,16 +14,16 @@ from starlette.types import Scope
 
 from assistant.errors import StoreError
 from assistant.store.sessions import Sessions
-from assistant.store.users import ME
+from assistant.store.users import DEFAULT_USER
 
-PATIENCE = 10.0  # seconds for which the database is waited for
-SILENT = "The database doesn't answer; check that its server runs. Nothing that was saved is lost."
+DATABASE_SECONDS = 10.0  # seconds for which the database is waited for
+DATABASE_SILENT = "The database doesn't answer; check that its server runs. Nothing that was saved is lost."
 
 # What a browser holds of its log-in, and whose that is: of the request that is being served.
-_FOUND: ContextVar[tuple[str | None, str | None] | None] = ContextVar("found", default=None)
+_REQUEST_LOGIN: ContextVar[tuple[str | None, str | None] | None] = ContextVar("found", default=None)
 
 
-class Entered:
+class LoginTokens:
     """Stands in the place of the mapping that Gradio asks who is logged in."""
 
     def __init__(self, sessions: Sessions) -> None:
@@ -38,13 +38,13 @@ class Entered:
         """Whose secret this is, if anybody's who is logged in; for the rest of the request `get` knows it.
 
         Raises:
-            StoreError: the database can't be read, or doesn't answer within `PATIENCE`.
+            StoreError: the database can't be read, or doesn't answer within `DATABASE_SECONDS`.
         """
         try:
-            user = await asyncio.wait_for(asyncio.to_thread(self._sessions.get, secret), PATIENCE)
+            user = await asyncio.wait_for(asyncio.to_thread(self._sessions.get, secret), DATABASE_SECONDS)
         except TimeoutError as error:
-            raise StoreError(SILENT) from error
-        _FOUND.set((secret, user))
+            raise StoreError(DATABASE_SILENT) from error
+        _REQUEST_LOGIN.set((secret, user))
         return user
 
     def get(self, secret: str | None) -> str | None:
@@ -53,12 +53,12 @@ class Entered:
         Raises:
             StoreError: the database can't be read.
         """
-        found = _FOUND.get()
-        return found[1] if found and found[0] == secret else self._sessions.get(secret)
+        login = _REQUEST_LOGIN.get()
+        return login[1] if login and login[0] == secret else self._sessions.get(secret)
 
-    def __setitem__(self, secret: str, typed: str) -> None:
+    def __setitem__(self, secret: str, typed_name: str) -> None:
         # in the event loop, where Gradio notes a log-in; the password was checked in the same database just before
-        self._sessions[secret] = typed
+        self._sessions[secret] = typed_name
 
     def end(self, user: str) -> None:
         """Log the user out everywhere."""
@@ -66,20 +66,20 @@ class Entered:
 
 
 async def find_user(scope: Scope) -> str | None:
-    """Who sends a request: the user who is logged in, None if nobody is, `ME` where there are no logins.
+    """Who sends a request: the user who is logged in, None if nobody is, `DEFAULT_USER` where there are no logins.
 
     Raises:
         StoreError: the database can't tell.
     """
     app = scope["app"]
-    user: str | None = ME if app.auth is None else await app.tokens.find(_secret_of(scope))
+    user: str | None = DEFAULT_USER if app.auth is None else await app.tokens.find(_secret_of(scope))
     return user
 
 
 def user_of(scope: Scope) -> str | None:
     """The same, once `find_user` has found it out for this request."""
     app = scope["app"]
-    user: str | None = ME if app.auth is None else app.tokens.get(_secret_of(scope))
+    user: str | None = DEFAULT_USER if app.auth is None else app.tokens.get(_secret_of(scope))
     return user
 
 

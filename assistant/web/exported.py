@@ -18,8 +18,8 @@ def exported(conversation: Conversation, site: str) -> str:
         conversation: whose turns are shown.
         site: the address of Sequitur's own page, under which documents of the user's are; without one they have none.
     """
-    own = site if urlsplit(site).scheme in {"http", "https"} and site.endswith("/") else ""
-    page = render("exported", conversation=conversation, address=lambda passage: _address(passage, own))
+    own_site = site if urlsplit(site).scheme in {"http", "https"} and site.endswith("/") else ""
+    page = render("exported", conversation=conversation, address=lambda passage: _address(passage, own_site))
     return str(page)  # plain text from here on, which is escaped where it stands in another page
 
 

@@ -9,7 +9,7 @@ import gradio as gr
 
 from assistant.errors import FactError, StoreError
 from assistant.web import remembering
-from assistant.web.chat import Talk
+from assistant.web.chat import ChatHandlers
 from assistant.web.live import place
 from assistant.web.opening import Opening
 from assistant.web.tab import QUIET, Tab, Updates, guarded, on, user_of
@@ -20,7 +20,7 @@ from ptkb.store import ImportReport
 FILE_BYTES = 4_000_000
 
 
-class Facts:
+class FactPanel:
     """The panel and its handlers.
 
     What changes here shows in the replies, too: each says what became of the facts it rests on.
@@ -28,8 +28,8 @@ class Facts:
 
     name, title = "facts", "My facts"
 
-    def __init__(self, view: View, talk: Talk) -> None:
-        self._view, self._ptkb, self._talk = view, view.ptkb, talk
+    def __init__(self, view: View, chat_handlers: ChatHandlers) -> None:
+        self._view, self._ptkb, self._chat_handlers = view, view.ptkb, chat_handlers
         self._upload = gr.UploadButton(
             "Import facts (.txt, .json)", file_types=[".txt", ".json"], elem_id="bring", render=False
         )
@@ -41,9 +41,9 @@ class Facts:
     def wire(self, _opening: Opening) -> None:
         """Listen."""
         pieces = self._view.pieces
-        shown = [pieces.facts, pieces.transcript, pieces.answering]
+        outputs = [pieces.facts, pieces.transcript, pieces.answering]
         for event in ("store", "edit", "switch", "drop"):
-            on(pieces.facts, event, getattr(self, event), shown, pieces.notice)
+            on(pieces.facts, event, getattr(self, event), outputs, pieces.notice)
         on(pieces.facts, "export", self.export, [pieces.download], pieces.notice)
 
         def bring(path: str | None, request: gr.Request) -> Updates:
@@ -54,20 +54,20 @@ class Facts:
 
     def store(self, tab: Tab) -> Updates:
         """Store a new fact."""
-        return self._then(tab, lambda: self._ptkb.add(tab.user, tab.text("text")))
+        return self._apply(tab, lambda: self._ptkb.add(tab.user, tab.text("text")))
 
     def edit(self, tab: Tab) -> Updates:
         """Change a fact's text."""
-        return self._then(tab, lambda: self._ptkb.edit(tab.user, tab.text("fact"), tab.text("text")))
+        return self._apply(tab, lambda: self._ptkb.edit(tab.user, tab.text("fact"), tab.text("text")))
 
     def switch(self, tab: Tab) -> Updates:
         """Let turns use a fact, or not."""
-        return self._then(tab, lambda: self._ptkb.switch(tab.user, tab.text("fact"), tab.data.get("on") is True))
+        return self._apply(tab, lambda: self._ptkb.switch(tab.user, tab.text("fact"), tab.data.get("on") is True))
 
     def drop(self, tab: Tab) -> Updates:
         """Delete a fact."""
         conversations = self._view.conversations
-        return self._then(tab, lambda: remembering.forget(self._ptkb, conversations, tab.user, tab.text("fact")))
+        return self._apply(tab, lambda: remembering.forget(self._ptkb, conversations, tab.user, tab.text("fact")))
 
     def export(self, tab: Tab) -> Updates:
         """The facts as a file: text, one a line, or JSON with everything that is known of them."""
@@ -92,20 +92,22 @@ class Facts:
             raise FactError(f"{file.name} is not a text in UTF-8; save it as such and try again.") from error
         add = self._ptkb.import_json if file.suffix.lower() == ".json" else self._ptkb.import_text
         report = add(tab.user, text)
-        return {**self._view.facts(tab, None), **self._view.note(_told(report))}
+        return {**self._view.facts(tab, None), **self._view.note(_summary(report))}
 
-    def _then(self, tab: Tab, change: Callable[[], object]) -> Updates:
+    def _apply(self, tab: Tab, change: Callable[[], object]) -> Updates:
         change()
         facts = self._view.facts(tab, self._view.looked(tab))
         try:
-            return {**facts, **self._talk.replies(tab)}
+            return {**facts, **self._chat_handlers.replies(tab)}
         except StoreError:  # the conversation was deleted meanwhile
             return facts
 
 
-def _told(report: ImportReport) -> str:
-    added = f"{len(report.added)} fact{'s' if len(report.added) != 1 else ''} added."
+def _summary(report: ImportReport) -> str:
+    summary = f"{len(report.added)} fact{'s' if len(report.added) != 1 else ''} added."
     if not report.skipped:
-        return added
-    first = report.skipped[0]
-    return f"{added} {len(report.skipped)} left out; the first is number {first.number}: {first.reason}"
+        return summary
+    first_skipped = report.skipped[0]
+    return (
+        f"{summary} {len(report.skipped)} left out; the first is number {first_skipped.number}: {first_skipped.reason}"
+    )

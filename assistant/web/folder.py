@@ -14,7 +14,7 @@ from assistant.library.arrivals import Arrivals
 from assistant.library.shelves import own_library
 from assistant.protocols import silent
 from assistant.settings import Settings
-from assistant.store.users import ME
+from assistant.store.users import DEFAULT_USER
 
 if TYPE_CHECKING:
     from assistant.library.watched import Happening, Watch
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 
 
-class Followed:
+class FollowedFolder:
     """The folder of who is alone here, without logins: `may_follow` says who is. Nobody else follows one."""
 
     def __init__(
@@ -44,8 +44,8 @@ class Followed:
         Raises:
             LibraryError: it can't be followed.
         """
-        folder = self._chosen()
-        if folder and self._may_follow(ME):
+        folder = self._chosen_folder()
+        if folder and self._may_follow(DEFAULT_USER):
             with self._lock:
                 self._begin(folder)
 
@@ -56,7 +56,7 @@ class Followed:
 
     def may(self, user: str) -> bool:
         """Whether this user chooses the folder, and sees what came of it."""
-        return user == ME and self._may_follow(user)
+        return user == DEFAULT_USER and self._may_follow(user)
 
     @property
     def folder(self) -> str:
@@ -91,17 +91,17 @@ class Followed:
             self._end()
             if folder:
                 self._begin(path)
-            self._keep(str(path) if folder else "")
+            self._store_choice(str(path) if folder else "")
 
     def _begin(self, folder: Path) -> None:
         from assistant.library.watched import Watch  # noqa: PLC0415
 
         self._watch = Watch(
             folder,
-            own_library(ME),
+            own_library(DEFAULT_USER),
             self._settings,
-            lambda: self._arrivals.of(ME, silent, [folder.name]),
-            lambda: self._changed(ME),
+            lambda: self._arrivals.track(DEFAULT_USER, silent, [folder.name]),
+            lambda: self._changed(DEFAULT_USER),
         )
 
     def _end(self) -> None:
@@ -109,7 +109,7 @@ class Followed:
             self._watch.close()
         self._watch = None
 
-    def _chosen(self) -> Path | None:
+    def _chosen_folder(self) -> Path | None:
         """What was chosen on the page, else what the settings say."""
         try:
             folder = json.loads(self._file.read_text(encoding="utf-8"))["folder"]
@@ -117,7 +117,7 @@ class Followed:
         except (OSError, ValueError, KeyError, TypeError):
             return self._settings.library_folder
 
-    def _keep(self, folder: str) -> None:
+    def _store_choice(self, folder: str) -> None:
         try:
             self._file.write_text(json.dumps({"folder": folder}), encoding="utf-8")
         except OSError as error:

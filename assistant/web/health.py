@@ -36,13 +36,13 @@ def health(loading: Loading, runs: Runs) -> list[Route]:
         return PlainTextResponse("ok")
 
     async def is_ready(_request: Request) -> Response:
-        why = why_not(loading, runs)
-        return PlainTextResponse(why or "ready", 503 if why else 200)
+        reason = unready_reason(loading, runs)
+        return PlainTextResponse(reason or "ready", 503 if reason else 200)
 
     return [Route(HEALTH, lives), Route(READINESS, is_ready)]
 
 
-def why_not(loading: Loading, runs: Runs) -> str:
+def unready_reason(loading: Loading, runs: Runs) -> str:
     """Why no question can be answered, in a word for programs, "" where one can."""
     if runs.ending:
         return "ending"
@@ -53,7 +53,7 @@ def why_not(loading: Loading, runs: Runs) -> str:
     return "" if loading.ready else "loading"
 
 
-def figures(metrics: Metrics, web: WebSettings, logins: Logins) -> Route:
+def metrics_route(metrics: Metrics, web: WebSettings, logins: Logins) -> Route:
     """`/metrics`, for Prometheus: with the token of the settings, or from this computer where nobody logs in.
 
     Where people log in the token is asked for everywhere: a proxy on this computer would look like the computer itself.
@@ -61,10 +61,10 @@ def figures(metrics: Metrics, web: WebSettings, logins: Logins) -> Route:
     token = web.metrics_token.get_secret_value()
 
     def tell(request: Request) -> Response:  # in a thread: it may ask the database
-        shown = request.headers.get("authorization", "").encode()
-        by_token = bool(token) and hmac.compare_digest(shown, f"Bearer {token}".encode())
-        alone = not token and not logins.names() and is_loopback(request.client.host if request.client else "")
-        if not by_token and not alone:
+        authorization = request.headers.get("authorization", "").encode()
+        by_token = bool(token) and hmac.compare_digest(authorization, f"Bearer {token}".encode())
+        is_alone = not token and not logins.names() and is_loopback(request.client.host if request.client else "")
+        if not by_token and not is_alone:
             return PlainTextResponse(NO_METRICS, 403)
         return Response(metrics.text(), media_type=CONTENT_TYPE_LATEST)
 

@@ -32,23 +32,25 @@ class Source:
 
 def sources(turn: Turn) -> list[Source]:
     """The passages of a turn: the cited ones by their numbers, then the others as they were ranked."""
-    found = [_source(passage, _of(turn, passage.id)) for passage in turn.passages]
-    return sorted(found, key=lambda source: source.n or len(turn.passages) + 1)
+    all_sources = [_source(passage, _citations_of(turn, passage.id)) for passage in turn.passages]
+    return sorted(all_sources, key=lambda source: source.n or len(turn.passages) + 1)
 
 
 def pieces(text: str, cited: Mapping[int, Citation]) -> Iterator[Piece]:
     """`text` in order, cut at the ends of the citations; spans may overlap and may reach beyond the text."""
-    ends = {min(max(end, 0), len(text)) for one in cited.values() for end in (one.start, one.end)}
+    ends = {min(max(end, 0), len(text)) for citation in cited.values() for end in (citation.start, citation.end)}
     cuts = sorted({0, len(text), *ends})
     for start, end in pairwise(cuts):
-        here = tuple(place for place, one in cited.items() if one.start <= start and end <= one.end)
-        yield Piece(text[start:end], here)
+        cites = tuple(
+            position for position, citation in cited.items() if citation.start <= start and end <= citation.end
+        )
+        yield Piece(text[start:end], cites)
 
 
 def _source(passage: Passage, cited: Mapping[int, Citation]) -> Source:
-    place, first = next(iter(cited.items()), (-1, None))
-    return Source(first.n if first else 0, passage, tuple(pieces(passage.text, cited)), place)
+    position, first_citation = next(iter(cited.items()), (-1, None))
+    return Source(first_citation.n if first_citation else 0, passage, tuple(pieces(passage.text, cited)), position)
 
 
-def _of(turn: Turn, passage_id: str) -> dict[int, Citation]:
-    return {place: one for place, one in enumerate(turn.citations) if one.passage_id == passage_id}
+def _citations_of(turn: Turn, passage_id: str) -> dict[int, Citation]:
+    return {position: citation for position, citation in enumerate(turn.citations) if citation.passage_id == passage_id}

@@ -17,14 +17,14 @@ import gradio as gr
 from gradio.data_classes import ListFiles
 
 from assistant.errors import LibraryError, LimitError, SequiturError
-from assistant.library.addresses import fetched
+from assistant.library.addresses import fetch_file
 from assistant.library.arrivals import Arrivals
 from assistant.library.readers import suffixes
 from assistant.protocols import Progress, silent
 from assistant.settings import LimitSettings, Settings
 from assistant.web import render
 from assistant.web.bodies import MEGABYTE
-from assistant.web.folder import Followed
+from assistant.web.folder import FollowedFolder
 from assistant.web.live import place
 from assistant.web.opening import Opening
 from assistant.web.tab import QUIET, Tab, Updates, guarded_stream, on, on_stream, user_of
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from assistant.library.index import Document as Indexed
 
 # Seconds between looks at how far documents are that are being read.
-LOOK = 0.4
+POLL_SECONDS = 0.4
 TITLE_CHARS, PASTED_CHARS, NAME_BYTES = 200, 500_000, 100
 UNCHANGED = "it was there already and has not changed"
 # Gradio knows files by the last of their endings.
-READ = tuple(sorted({Path(suffix).suffix or suffix for suffix in suffixes()}))
+READABLE_SUFFIXES = tuple(sorted({Path(suffix).suffix or suffix for suffix in suffixes()}))
 
 
 DAMAGED = "The copy of this document is damaged. Add it anew."
@@ -72,13 +72,13 @@ class OwnDocuments:
         """The user's documents, by name."""
         from assistant.library.index import list_documents  # noqa: PLC0415 - imports Lucene's Python
 
-        return self._shown(user, list_documents(self._own(user), self._settings))
+        return self._as_documents(user, list_documents(self._library_name(user), self._settings))
 
     def mark(self, user: str) -> str:
         """Another text as soon as the user's documents are others; it takes no time to tell."""
         from assistant.library.shelves import last_change  # noqa: PLC0415
 
-        return last_change(self._own(user), self._settings)
+        return last_change(self._library_name(user), self._settings)
 
     def add(
         self,
@@ -97,57 +97,72 @@ class OwnDocuments:
         """
         from assistant.library.index import add_documents  # noqa: PLC0415
 
-        called = {file: (names or {}).get(file, file.name) for file in files}
-        taken, problems = [], list[str]()
-        for file, name in called.items():
+        names_by_file = {file: (names or {}).get(file, file.name) for file in files}
+        paths, problems = [], list[str]()
+        for file, name in names_by_file.items():
             problem = too_large(file, self._settings.web.max_upload_mb)
             if problem:
                 problems.append(f"{name}: {problem}")
             else:
-                taken.append(file)
-        new = {called[file]: file for file in taken}
+                paths.append(file)
+        new_files = {names_by_file[file]: file for file in paths}
 
-        def check(kept: Sequence[Indexed]) -> None:
-            check_room(self._shown(user, kept), new, self._settings.limits)
+        def check(indexed: Sequence[Indexed]) -> None:
+            check_room(self._as_documents(user, indexed), new_files, self._settings.limits)
 
         outcomes = add_documents(
-            self._own(user), taken, self._settings, progress, uploaded=True, names=names, stop=stop, check=check
+            self._library_name(user),
+            paths,
+            self._settings,
+            progress,
+            uploaded=True,
+            names=names,
+            stop=stop,
+            check=check,
         )
         self._changed(user)
-        left = [one for one in outcomes if one.status in {"skipped", "unchanged"}]
-        return [*problems, *(f"{one.name}: {one.reason or UNCHANGED}" for one in left)]
+        not_added = [outcome for outcome in outcomes if outcome.status in {"skipped", "unchanged"}]
+        return [*problems, *(f"{outcome.name}: {outcome.reason or UNCHANGED}" for outcome in not_added)]
 
     def remove(self, user: str, document: str) -> None:
         """Take a document and its passages out."""
         from assistant.library.index import remove_documents  # noqa: PLC0415
 
-        for outcome in remove_documents(self._own(user), [document], self._settings):
+        for outcome in remove_documents(self._library_name(user), [document], self._settings):
             if outcome.status == "skipped":
                 raise LibraryError("There is no such document; it may have been removed meanwhile.")
         self._changed(user)
 
-    def _shown(self, user: str, found: Sequence[Indexed]) -> Sequence[Document]:
+    def _as_documents(self, user: str, indexed: Sequence[Indexed]) -> Sequence[Document]:
         from assistant.library.index import originals_of  # noqa: PLC0415
 
-        kept = originals_of(self._own(user), self._settings)
+        originals = originals_of(self._library_name(user), self._settings)
         return [
-            Document(one.id, one.name, one.passages, kept.path(one.hash), one.by_ocr, one.note, one.file)
-            for one in found
+            Document(
+                document.id,
+                document.name,
+                document.passages,
+                originals.path(document.hash),
+                document.by_ocr,
+                document.note,
+                document.file,
+            )
+            for document in indexed
         ]
 
-    def _own(self, user: str) -> str:
+    def _library_name(self, user: str) -> str:
         from assistant.library.shelves import own_library  # noqa: PLC0415
 
         return own_library(user)
 
 
-class Library:
+class DocumentPanel:
     """The panel and its handlers."""
 
     name, title = "documents", "Documents"
 
     def __init__(
-        self, view: View, documents: OwnDocuments, arrivals: Arrivals, followed: Followed | None = None
+        self, view: View, documents: OwnDocuments, arrivals: Arrivals, followed: FollowedFolder | None = None
     ) -> None:
         self._view, self._documents, self._arrivals, self._followed = view, documents, arrivals, followed
         self._readings: dict[str, Event] = {}  # of each user whose documents are being read, what stops that
@@ -168,8 +183,12 @@ class Library:
         on_stream(pieces.documents, "fetch", self.fetch, [pieces.documents], pieces.notice)
 
         async def bring(files: list[tuple[str, str]] | None, request: gr.Request) -> AsyncIterator[Updates]:
-            user, given, called = user_of(request), [Path(path) for path, _ in files or ()], [n for _, n in files or ()]
-            work = self.shown(user, lambda: self.bring(user, given, silent, called))
+            user, paths, file_names = (
+                user_of(request),
+                [Path(path) for path, _ in files or ()],
+                [name for _, name in files or ()],
+            )
+            work = self.shown(user, lambda: self.bring(user, paths, silent, file_names))
             async for updates in guarded_stream(work, pieces.notice):
                 yield {self._upload: None, **updates}
 
@@ -200,27 +219,27 @@ class Library:
 
     async def shown(self, user: str, work: Callable[[], Updates]) -> AsyncIterator[Updates]:
         """What `work` comes to, done in a thread of its own; how far the user's documents are, meanwhile."""
-        working = asyncio.ensure_future(asyncio.to_thread(work))
-        before: Updates = {}
-        while not (await asyncio.wait([working], timeout=LOOK))[0]:
-            if (now := await asyncio.to_thread(self.show, user)) != before:
-                yield (before := now)
+        task = asyncio.ensure_future(asyncio.to_thread(work))
+        last_updates: Updates = {}
+        while not (await asyncio.wait([task], timeout=POLL_SECONDS))[0]:
+            if (updates_now := await asyncio.to_thread(self.show, user)) != last_updates:
+                yield (last_updates := updates_now)
         try:
-            updates = {self._view.pieces.notice: "", **working.result()}
+            updates = {self._view.pieces.notice: "", **task.result()}
         except SequiturError as error:
             updates = {self._view.pieces.notice: render.notice(str(error)), **self.show(user)}
         yield updates
 
-    def bring(self, user: str, files: Sequence[Path], progress: Progress, called: Sequence[str] = ()) -> Updates:
+    def bring(self, user: str, files: Sequence[Path], progress: Progress, file_names: Sequence[str] = ()) -> Updates:
         """Add files, say how many are new, and why each that was not added wasn't. The uploaded copies are deleted.
 
-        `called` are their names, where these aren't those of the files.
+        `file_names` are their names, where these aren't those of the files.
 
         Raises:
             LibraryError: other documents of this user are still being read.
         """
-        names = called or [file.name for file in files]
-        return self._bring(user, names, lambda folder: _taken(files, names, folder), progress)
+        names = file_names or [file.name for file in files]
+        return self._bring(user, names, lambda folder: _moved_uploads(files, names, folder), progress)
 
     async def paste(self, tab: Tab) -> AsyncIterator[Updates]:
         """Add a text that was pasted, under the title that it was given."""
@@ -257,7 +276,7 @@ class Library:
         """
 
         def content() -> tuple[str, str, bytes]:
-            page = fetched(address)
+            page = fetch_file(address)
             return page.address, file_name(page.file), page.content
 
         return self._bring_one(user, address, content)
@@ -284,33 +303,33 @@ class Library:
         """Add what `content` gives: a document's name, that of a file to read it as, and the bytes of it."""
         names: dict[Path, str] = {}
 
-        def taken(folder: Path) -> tuple[list[Path], list[str]]:
-            called, file, data = content()
-            names[folder / file] = called
+        def write_file(folder: Path) -> tuple[list[Path], list[str]]:
+            document_name, file, data = content()
+            names[folder / file] = document_name
             (folder / file).write_bytes(data)
             return list(names), []
 
-        return self._bring(user, [name], taken, silent, names)
+        return self._bring(user, [name], write_file, silent, names)
 
     def _bring(
         self,
         user: str,
         names: Sequence[str],
-        taken: Callable[[Path], tuple[list[Path], list[str]]],
+        take_files: Callable[[Path], tuple[list[Path], list[str]]],
         progress: Progress,
-        called: Mapping[Path, str] | None = None,
+        names_by_file: Mapping[Path, str] | None = None,
     ) -> Updates:
-        """Add the files that `taken` brings into a folder; it also tells which are not there."""
+        """Add the files that `take_files` brings into a folder; it also tells which are not there."""
         with (
             self._reading(user) as stop,
-            self._arrivals.of(user, progress, names) as tell,
+            self._arrivals.track(user, progress, names) as tell,
             TemporaryDirectory() as folder,
         ):
-            files, problems = taken(Path(folder))
-            before = {document.id for document in self._documents.list(user)}
-            problems += self._documents.add(user, files, tell, stop, called) if files else []
-        new = sum(document.id not in before for document in self._documents.list(user))
-        note = _note(new, len(names) - len(problems) - new)
+            files, problems = take_files(Path(folder))
+            old_ids = {document.id for document in self._documents.list(user)}
+            problems += self._documents.add(user, files, tell, stop, names_by_file) if files else []
+        new_count = sum(document.id not in old_ids for document in self._documents.list(user))
+        note = _note(new_count, len(names) - len(problems) - new_count)
         return {**self.show(user, problems), **(self._view.note(note) if note else {})}
 
     @contextmanager
@@ -325,27 +344,27 @@ class Library:
             del self._readings[user]
 
 
-def mark_of(user: str, documents: OwnDocuments, arrivals: Arrivals, followed: Followed | None) -> str:
+def mark_of(user: str, documents: OwnDocuments, arrivals: Arrivals, followed: FollowedFolder | None) -> str:
     """Another text as soon as the list of a user's documents is to be drawn anew; it tells nothing of them."""
-    happened = followed.mark if followed and followed.may(user) else ""
-    told = (documents.mark(user), arrivals.names(user), arrivals.wait(user), happened)
-    return blake2b(repr(told).encode("utf-8", "replace"), digest_size=16).hexdigest()
+    folder_mark = followed.mark if followed and followed.may(user) else ""
+    state = (documents.mark(user), arrivals.names(user), arrivals.wait(user), folder_mark)
+    return blake2b(repr(state).encode("utf-8", "replace"), digest_size=16).hexdigest()
 
 
-def too_large(file: Path, most: int) -> str:
-    """Why a file can't be a document that may have `most` MB; "" where it can."""
+def too_large(file: Path, max_mb: int) -> str:
+    """Why a file can't be a document that may have `max_mb` MB; "" where it can."""
     size = _size(file) / MEGABYTE
-    return f"it has {size:,.1f} MB, and a document has {most:,} at most; split it up" if size > most else ""
+    return f"it has {size:,.1f} MB, and a document has {max_mb:,} at most; split it up" if size > max_mb else ""
 
 
-def check_room(kept: Sequence[Document], new: Mapping[str, Path], limits: LimitSettings) -> None:
+def check_room(documents: Sequence[Document], new: Mapping[str, Path], limits: LimitSettings) -> None:
     """See that `new` files, by name, may be kept beside the documents there are; those of the same names go.
 
     Raises:
         LimitError: they are too many, or too large.
     """
-    staying = [one for one in kept if one.name not in new]
-    count, size = len(staying) + len(new), sum(map(_size, [*(one.original for one in staying), *new.values()]))
+    others = [document for document in documents if document.name not in new]
+    count, size = len(others) + len(new), sum(map(_size, [*(document.original for document in others), *new.values()]))
     if limits.max_documents and count > limits.max_documents:
         raise LimitError(
             f"You may keep {limits.max_documents:,} documents, and with these there would be {count:,}; "
@@ -367,7 +386,7 @@ def _size(file: Path | None) -> int:
 
 def document_with(documents: Sequence[Document], key: str) -> Document | None:
     """The document of this id, if it is among these."""
-    return next((one for one in documents if one.id == key), None)
+    return next((document for document in documents if document.id == key), None)
 
 
 def file_field() -> gr.File:
@@ -378,16 +397,16 @@ def file_field() -> gr.File:
     field = gr.File(
         label="Add documents",
         file_count="multiple",
-        file_types=list(READ),
+        file_types=list(READABLE_SUFFIXES),
         height=150,
         elem_id="files",
         render=False,
     )
-    plain = field.preprocess
+    gradio_preprocess = field.preprocess
 
     def preprocess(payload: ListFiles | None) -> list[tuple[str, str]]:
-        paths = plain(payload) or []
-        return [(str(path), sent.orig_name or "") for path, sent in zip(paths, payload or [], strict=True)]
+        paths = gradio_preprocess(payload) or []
+        return [(str(path), upload.orig_name or "") for path, upload in zip(paths, payload or [], strict=True)]
 
     field.preprocess = preprocess  # type: ignore[method-assign, assignment]
     return field
@@ -395,27 +414,27 @@ def file_field() -> gr.File:
 
 def file_name(text: str) -> str:
     """A name that a file can have on every system, made of what is readable in a text."""
-    kept = "".join(char if char.isalnum() or char in "-_., " else " " for char in text)
-    return " ".join(kept.encode()[:NAME_BYTES].decode("utf-8", "ignore").split()).strip(". ") or "text"
+    readable = "".join(char if char.isalnum() or char in "-_., " else " " for char in text)
+    return " ".join(readable.encode()[:NAME_BYTES].decode("utf-8", "ignore").split()).strip(". ") or "text"
 
 
-def _taken(files: Sequence[Path], names: Sequence[str], folder: Path) -> tuple[list[Path], list[str]]:
+def _moved_uploads(files: Sequence[Path], names: Sequence[str], folder: Path) -> tuple[list[Path], list[str]]:
     """The uploaded files, moved to a folder of their own, and a sentence for each that is not there.
 
     Gradio keeps what two people upload under one path where the content is the same.
     """
-    taken, problems = [], []
+    moved, problems = [], []
     for n, (file, name) in enumerate(zip(files, names, strict=True)):
-        place = folder / str(n) / (Path(name.replace("\\", "/").replace("\0", "")).name or file.name)
-        place.parent.mkdir()
+        target = folder / str(n) / (Path(name.replace("\\", "/").replace("\0", "")).name or file.name)
+        target.parent.mkdir()
         try:
-            taken.append(Path(shutil.move(file, place)))
+            moved.append(Path(shutil.move(file, target)))
         except OSError:
             problems.append(f"{file.name}: it did not arrive; choose it again.")
-    return taken, problems
+    return moved, problems
 
 
 def _note(added: int, replaced: int) -> str:
     """What became of the files of an upload, such as "Documents: 2 added, 1 replaced."; "" where nothing did."""
-    counts = [f"{count} {what}" for count, what in ((added, "added"), (replaced, "replaced")) if count > 0]
+    counts = [f"{count} {verb}" for count, verb in ((added, "added"), (replaced, "replaced")) if count > 0]
     return f"Documents: {', '.join(counts)}." if counts else ""

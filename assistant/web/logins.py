@@ -24,16 +24,16 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from assistant.errors import StoreError
 from assistant.store.shared import WrongPasswords
-from assistant.store.users import Logins, kept_name
+from assistant.store.users import Logins, composed_name
 
 # Wrong passwords that are free: for a name from one address, for one address, and for a name from strange addresses.
 FREE_TRIES, FREE_OF_ADDRESS, FREE_OF_NAME = 5, 20, 20
 FIRST_WAIT, LONGEST_WAIT = 2.0, 900.0
-REMEMBERED = 10_000
+MAX_REMEMBERED = 10_000
 # Log-ins that wait for one another, a fifth of a second each: of all addresses, and of one.
 MOST_CHECKED, MOST_OF_ADDRESS = 50, 5
-_CROWD = "Many people log in at this moment; try again in {wait} s."
-_NOBODY = "No log-in is tried for {wait} s, since too many wrong passwords came; wait and try again."
+_TOO_MANY_AT_ONCE = "Many people log in at this moment; try again in {wait} s."
+_TOO_MANY_WRONG = "No log-in is tried for {wait} s, since too many wrong passwords came; wait and try again."
 
 _ADDRESS = ContextVar("address", default="")
 
@@ -74,7 +74,7 @@ def wait_after(count: int, free: int) -> float:
     return min(FIRST_WAIT * 2.0 ** min(count - free, 20), LONGEST_WAIT) if count >= free else 0.0
 
 
-class Counted(Protocol):
+class FailureCounts(Protocol):
     """Wrong passwords in a row, by what they are counted for."""
 
     def wait(self, key: object) -> float:
@@ -90,7 +90,7 @@ class Counted(Protocol):
         ...
 
 
-def shared_counts(engine: Engine) -> tuple[Counted, Counted, Counted] | None:
+def shared_counts(engine: Engine) -> tuple[FailureCounts, FailureCounts, FailureCounts] | None:
     """Counts that all processes on one PostgreSQL share; None for a file of SQLite, which serves one page."""
     if engine.dialect.name != "postgresql":
         return None
@@ -109,27 +109,27 @@ class Failures:
 
     def __init__(self, free: int, clock: Callable[[], float]) -> None:
         self._free, self._clock = free, clock
-        self._known: dict[object, _Failures] = {}
+        self._failures: dict[object, _Failures] = {}
 
     def wait(self, key: object) -> float:
         """Seconds until the next try; 0 where it may come now."""
-        failures = self._known.get(key)
+        failures = self._failures.get(key)
         return max(failures.until - self._clock(), 0.0) if failures else 0.0
 
     def note(self, key: object) -> None:
         """One more."""
-        before = self._known.pop(key, None)
-        count = before.count + 1 if before else 1
-        self._known[key] = _Failures(count, self._clock() + wait_after(count, self._free))
-        if len(self._known) > REMEMBERED:
-            self._known.pop(next(iter(self._known)))
+        failures = self._failures.pop(key, None)
+        count = failures.count + 1 if failures else 1
+        self._failures[key] = _Failures(count, self._clock() + wait_after(count, self._free))
+        if len(self._failures) > MAX_REMEMBERED:
+            self._failures.pop(next(iter(self._failures)))
 
     def forget(self, key: object) -> None:
         """The right one came."""
-        self._known.pop(key, None)
+        self._failures.pop(key, None)
 
 
-class Door:
+class Authenticator:
     """Lets users in who know their password, `logins.check` running beside the event loop: it is slow on purpose.
 
     One is checked at a time, so that guesses made side by side don't get around the wait; users at addresses that they
@@ -141,16 +141,16 @@ class Door:
         self,
         logins: Logins,
         clock: Callable[[], float] = time.monotonic,
-        shared: tuple[Counted, Counted, Counted] | None = None,
+        shared: tuple[FailureCounts, FailureCounts, FailureCounts] | None = None,
     ) -> None:
         self._logins = logins
         self._pairs, self._addresses, self._names = shared or (
             Failures(FREE_TRIES, clock), Failures(FREE_OF_ADDRESS, clock), Failures(FREE_OF_NAME, clock)
         )  # fmt: skip
-        self._lanes = {known: asyncio.Lock() for known in (True, False)}
+        self._lanes = {has_met: asyncio.Lock() for has_met in (True, False)}
         self._waiting: Counter[str] = Counter()
 
-    def keeper(self) -> Callable[[str, str], Awaitable[bool]]:
+    def gradio_auth(self) -> Callable[[str, str], Awaitable[bool]]:
         """What Gradio asks, in the middle of a request that `Addresses` has seen."""
 
         async def admits(name: str, password: str) -> bool:
@@ -164,29 +164,29 @@ class Door:
         Raises:
             HTTPException: 429, with the seconds to wait.
         """
-        name = kept_name(name)
+        name = composed_name(name)
         if self._waiting[address] >= MOST_OF_ADDRESS:
-            _refuse(FIRST_WAIT, _CROWD)
+            _refuse(FIRST_WAIT, _TOO_MANY_AT_ONCE)
         self._waiting[address] += 1
         try:
-            known = await asyncio.to_thread(self._logins.has_met, name, address)
-            if not known and self._waiting.total() > MOST_CHECKED:
-                _refuse(FIRST_WAIT, _CROWD)
-            async with self._lanes[known]:
-                return await self._checked(name, password, address, known)
+            has_met = await asyncio.to_thread(self._logins.has_met, name, address)
+            if not has_met and self._waiting.total() > MOST_CHECKED:
+                _refuse(FIRST_WAIT, _TOO_MANY_AT_ONCE)
+            async with self._lanes[has_met]:
+                return await self._checked(name, password, address, has_met)
         finally:
             self._waiting[address] -= 1
             self._waiting += Counter()  # drops those of whom nobody waits
 
-    async def _checked(self, name: str, password: str, address: str, known: bool) -> bool:
-        if wait := await asyncio.to_thread(self.wait, name, address, known):
+    async def _checked(self, name: str, password: str, address: str, has_met: bool) -> bool:
+        if wait := await asyncio.to_thread(self.wait, name, address, has_met):
             _refuse(wait)
-        right = await asyncio.to_thread(self._logins.check, name, password)
-        await asyncio.to_thread(self._note, name, address, known, right)
-        return right
+        is_right = await asyncio.to_thread(self._logins.check, name, password)
+        await asyncio.to_thread(self._note, name, address, has_met, is_right)
+        return is_right
 
-    def _note(self, name: str, address: str, known: bool, right: bool) -> None:
-        if right:
+    def _note(self, name: str, address: str, has_met: bool, is_right: bool) -> None:
+        if is_right:
             with suppress(StoreError):  # a database that can only be read lets users in all the same
                 self._pairs.forget((name, address))
                 self._names.forget(name)
@@ -194,15 +194,15 @@ class Door:
             return
         self._pairs.note((name, address))
         self._addresses.note(address)
-        if not known:
+        if not has_met:
             self._names.note(name)
 
-    def wait(self, name: str, address: str, known: bool) -> float:
-        """Seconds until the name may be tried again from this address, which it is `known` to log in from or not."""
-        own = self._pairs.wait((name, address))
-        return own if known else max(own, self._addresses.wait(address), self._names.wait(name))
+    def wait(self, name: str, address: str, has_met: bool) -> float:
+        """Seconds until the name may be tried again from this address; `has_met`: it logged in from there before."""
+        pair_wait = self._pairs.wait((name, address))
+        return pair_wait if has_met else max(pair_wait, self._addresses.wait(address), self._names.wait(name))
 
 
-def _refuse(seconds: float, why: str = _NOBODY) -> NoReturn:
+def _refuse(seconds: float, message: str = _TOO_MANY_WRONG) -> NoReturn:
     wait = math.ceil(seconds)
-    raise HTTPException(429, why.format(wait=wait), {"Retry-After": str(wait)})
+    raise HTTPException(429, message.format(wait=wait), {"Retry-After": str(wait)})

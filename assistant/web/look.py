@@ -14,7 +14,7 @@ from starlette.staticfiles import StaticFiles
 
 FOLDER = Path(__file__).parent
 SCRIPTS = FOLDER / "js"
-GRADIOS = Path(gr.__file__).parent / "templates/frontend/assets"
+GRADIO_ASSETS = Path(gr.__file__).parent / "templates/frontend/assets"
 # In this order: of two rules that are as specific, the later one holds.
 STYLES = (
     *("theme", "frame", "parts", "header", "conversations", "turn", "steps", "confidence", "comparison", "welcome"),
@@ -24,7 +24,7 @@ FONTS = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "sans-
 MONO = ("ui-monospace", "SF Mono", "Menlo", "Consolas", "monospace")
 
 
-class Kept(StaticFiles):
+class CachedFiles(StaticFiles):
     """Files that the browser keeps as long as `caching`, the value of their Cache-Control, says."""
 
     def __init__(self, directory: Path, caching: str) -> None:
@@ -45,8 +45,8 @@ def files() -> list[Mount]:
     is in them; Gradio itself says nothing about how long they hold.
     """
     return [
-        Mount("/js", Kept(SCRIPTS, "no-cache")),
-        Mount("/assets", Kept(GRADIOS, "public, max-age=31536000, immutable")),
+        Mount("/js", CachedFiles(SCRIPTS, "no-cache")),
+        Mount("/assets", CachedFiles(GRADIO_ASSETS, "public, max-age=31536000, immutable")),
     ]
 
 

@@ -10,7 +10,7 @@ from threading import Event, Lock
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 
-from assistant.chat import Source
+from assistant.chat import PartsSource
 from assistant.llm.wrapper import Wrapper
 from assistant.protocols import LLM, Parts
 from assistant.settings import Settings
@@ -61,14 +61,14 @@ class Metrics:
             finally:
                 self._note(clock)
 
-    def source(self, source: Source, settings: Settings) -> Source:
+    def source(self, source: PartsSource, settings: Settings) -> PartsSource:
         """The same source of parts, with this page's figures of the queue at its language model."""
         self._gauge("model_queue", "Prompts at the language model beyond those that run side by side.").set_function(
             lambda: max(self._prompts - settings.llm.slots, 0)
         )
-        return _Counting(source, self._at_model)
+        return _CountedSource(source, self._at_model)
 
-    def shows(self, ready: Callable[[], bool]) -> None:
+    def show_readiness(self, ready: Callable[[], bool]) -> None:
         """Show whether questions can be answered."""
         self._gauge("ready", "1 once the models and the library are loaded.").set_function(lambda: float(ready()))
 
@@ -91,29 +91,33 @@ class Metrics:
     def _note(self, clock: Clock) -> None:
         self._turns.labels(clock.status).inc()
         if clock.status == "failed":
-            self._errors.labels(clock.kind, clock.step).inc()
+            self._errors.labels(clock.error_kind, clock.step).inc()
         self._read.inc(clock.tokens.prompt)
         self._written.inc(clock.tokens.completion)
-        for histogram, seconds in ((self._source, clock.source), (self._word, clock.word), (self._whole, clock.whole)):
+        for histogram, seconds in (
+            (self._source, clock.first_source),
+            (self._word, clock.first_word),
+            (self._whole, clock.elapsed),
+        ):
             if seconds is not None:
                 histogram.observe(seconds)
-        _LOG.info("turn over", extra={"figures": clock.figures()})
+        _LOG.info("turn over", extra={"figures": clock.log_fields()})
 
-    def _counter(self, name: str, told: str, *labels: str) -> Counter:
-        return Counter(f"sequitur_{name}", told, labels, registry=self.registry)
+    def _counter(self, name: str, description: str, *labels: str) -> Counter:
+        return Counter(f"sequitur_{name}", description, labels, registry=self.registry)
 
-    def _gauge(self, name: str, told: str) -> Gauge:
-        return Gauge(f"sequitur_{name}", told, registry=self.registry)
+    def _gauge(self, name: str, description: str) -> Gauge:
+        return Gauge(f"sequitur_{name}", description, registry=self.registry)
 
-    def _histogram(self, name: str, told: str) -> Histogram:
-        return Histogram(f"sequitur_{name}", told, buckets=_SECONDS, registry=self.registry)
+    def _histogram(self, name: str, description: str) -> Histogram:
+        return Histogram(f"sequitur_{name}", description, buckets=_SECONDS, registry=self.registry)
 
 
-class _Counting:
-    """A `Source` whose language model is counted."""
+class _CountedSource:
+    """A `PartsSource` whose language model is counted."""
 
-    def __init__(self, source: Source, counting: Callable[[int], AbstractContextManager[None]]) -> None:
-        self._source, self._counting = source, counting
+    def __init__(self, source: PartsSource, count_prompts: Callable[[int], AbstractContextManager[None]]) -> None:
+        self._source, self._count_prompts = source, count_prompts
 
     @property
     def settings(self) -> Settings:
@@ -128,28 +132,28 @@ class _Counting:
     @contextmanager
     def lent(self, user: str, choices: Choices, model: str = "") -> Iterator[Parts]:
         with self._source.lent(user, choices, model) as parts:
-            yield replace(parts, llm=_Counted(parts.llm, self._counting))
+            yield replace(parts, llm=_CountedLLM(parts.llm, self._count_prompts))
 
 
-class _Counted(Wrapper):
+class _CountedLLM(Wrapper):
     """Passes everything on to `llm`, and counts the prompts that are there."""
 
-    def __init__(self, llm: LLM, counting: Callable[[int], AbstractContextManager[None]]) -> None:
+    def __init__(self, llm: LLM, count_prompts: Callable[[int], AbstractContextManager[None]]) -> None:
         super().__init__(llm)
-        self._counting = counting
+        self._count_prompts = count_prompts
 
     def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
-        with self._counting(1):
+        with self._count_prompts(1):
             yield from self._llm.stream(messages, options, stop)
 
     def complete(self, batch: Sequence[Messages], options: Options, stop: Event) -> list[Completion]:
-        with self._counting(len(batch)):
+        with self._count_prompts(len(batch)):
             return self._llm.complete(batch, options, stop)
 
     def choose(self, batch: Sequence[Messages], words: tuple[str, ...], stop: Event) -> list[Choice]:
-        with self._counting(len(batch)):
+        with self._count_prompts(len(batch)):
             return self._llm.choose(batch, words, stop)
 
     def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:
-        with self._counting(len(batch)):
+        with self._count_prompts(len(batch)):
             return self._llm.score(batch, stop)

@@ -13,8 +13,8 @@ from assistant.llm import backends
 from assistant.llm.catalogue import Catalogue, Entry
 from assistant.llm.known_models import AddedServer, KnownModel
 from assistant.llm.load import AUTO
-from assistant.llm.rating import Rating, Verdict, rated
-from assistant.llm.servers.discovery import Found, on_this_computer
+from assistant.llm.rating import Rating, Verdict, model_ratings
+from assistant.llm.servers.discovery import LocalServer, local_servers
 from assistant.llm.servers.probe import Probed, absences, probe
 from assistant.settings import MIN_CONTEXT, Settings
 from assistant.web import render
@@ -43,7 +43,7 @@ class ServerCard:
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class MenuSurvey:
     """What was found when the menu was opened: how models are rated, what servers say, others, and a test.
 
     `absences` tells by the id of a server's model why it doesn't answer; "" where it does.
@@ -51,7 +51,7 @@ class Around:
 
     ratings: Sequence[Rating] = ()
     absences: Mapping[str, str] = field(default_factory=dict)
-    found: Sequence[Found] = ()
+    found: Sequence[LocalServer] = ()
     probed: Probed | None = None
     looked: bool = False
 
@@ -61,7 +61,7 @@ class Servers:
     """The part of the menu for those who may choose: the servers known now, and `problem` if they can't be read."""
 
     cards: Sequence[ServerCard] = ()
-    found: Sequence[Found] = ()
+    found: Sequence[LocalServer] = ()
     problem: str = ""
 
 
@@ -72,46 +72,48 @@ class ModelMenu(SwitchPiece):
 
     def __init__(self, view: View, switcher: Switcher, settings: Settings, judges: Callable[[], str] = str) -> None:
         super().__init__("models", view, switcher, "take", "test", "connect", "remove")
-        self._settings, self._known, self._judges = settings, switcher.models.known, judges
+        self._settings, self._known_models, self._judges = settings, switcher.models.known, judges
 
     async def take(self, tab: Tab) -> AsyncIterator[Updates]:
         """Let a model of a server that was found answer: it is added, and switched to."""
         await asyncio.to_thread(self._switcher.check, tab.user)
-        known = await asyncio.to_thread(self._known.add, _server(tab))
-        tab = Tab(tab.user, tab.session, data={"model": known.id})
+        model = await asyncio.to_thread(self._known_models.add, _server(tab))
+        tab = Tab(tab.user, tab.session, data={"model": model.id})
         async for updates in self.use(tab):
             yield updates
 
     async def test(self, tab: Tab) -> AsyncIterator[Updates]:
         """Say what the server of the form can do, or why it can't be used."""
         await asyncio.to_thread(self._switcher.check, tab.user)
-        known = self._known.of_server(_server(tab))
-        probed = await asyncio.to_thread(lambda: asyncio.run(probe(known.llm)))
-        yield await asyncio.to_thread(self._shown, tab.user, await self._around(tab.user, probed))
+        model = self._known_models.of_server(_server(tab))
+        probed = await asyncio.to_thread(lambda: asyncio.run(probe(model.llm)))
+        yield await asyncio.to_thread(self._updates, tab.user, await self._survey(tab.user, probed))
 
     async def connect(self, tab: Tab) -> AsyncIterator[Updates]:
         """Keep the server of the form."""
         await asyncio.to_thread(self._switcher.check, tab.user)
-        known = await asyncio.to_thread(lambda: self._known.add(asyncio.run(self._known.titled(_server(tab)))))
-        shown = await asyncio.to_thread(self._shown, tab.user, await self._around(tab.user))
-        yield {**shown, **self._view.note(f"{known.title} was added.")}
+        model = await asyncio.to_thread(
+            lambda: self._known_models.add(asyncio.run(self._known_models.titled(_server(tab))))
+        )
+        updates = await asyncio.to_thread(self._updates, tab.user, await self._survey(tab.user))
+        yield {**updates, **self._view.note(f"{model.title} was added.")}
 
     async def remove(self, tab: Tab) -> AsyncIterator[Updates]:
         """Forget a server that was added, and its key; if it answers now, it does so to the end."""
         await asyncio.to_thread(self._switcher.check, tab.user)
-        await asyncio.to_thread(self._known.remove, tab.text("model"))
-        yield await asyncio.to_thread(self._shown, tab.user, await self._around(tab.user))
+        await asyncio.to_thread(self._known_models.remove, tab.text("model"))
+        yield await asyncio.to_thread(self._updates, tab.user, await self._survey(tab.user))
 
     def _at_first(self, user: str) -> Updates:
-        return self._shown(user, Around())
+        return self._updates(user, MenuSurvey())
 
     async def _drawing(self, user: str) -> Callable[[], Updates]:
         """The menu with the servers as they are now; they are asked when it is looked at, not when the page opens."""
-        around = await self._around(user)
-        return lambda: self._shown(user, around)
+        survey = await self._survey(user)
+        return lambda: self._updates(user, survey)
 
-    def _shown(self, user: str, around: Around) -> Updates:
-        running, may = self._models.running, self._switcher.may(user)
+    def _updates(self, user: str, survey: MenuSurvey) -> Updates:
+        running, may_switch = self._models.running, self._switcher.may(user)
         html = render.render(
             "models",
             mark=self._models.mark,
@@ -121,77 +123,85 @@ class ModelMenu(SwitchPiece):
             judges=self._judges(),
             change=self._models.change,
             fetching=self._models.fetching.state,
-            cards=self._cards(around.ratings),
-            around=around,
-            absence=around.absences.get(running.known.id, "") if running else "",
-            servers=self._servers(around) if may else Servers(),
-            may=may,
+            cards=self._cards(survey.ratings),
+            around=survey,
+            absence=survey.absences.get(running.known.id, "") if running else "",
+            servers=self._servers(survey) if may_switch else Servers(),
+            may=may_switch,
         )
         return {self._piece: html}
 
-    async def _around(self, user: str, probed: Probed | None = None) -> Around:
+    async def _survey(self, user: str, probed: Probed | None = None) -> MenuSurvey:
         """The servers, all asked at once; nobody is asked for those who can't choose them."""
         if not await asyncio.to_thread(self._switcher.may, user):
-            return Around(await asyncio.to_thread(self._rated), looked=True)
-        return await asyncio.to_thread(lambda: asyncio.run(self._asked(probed)))
+            return MenuSurvey(await asyncio.to_thread(self._rated), looked=True)
+        return await asyncio.to_thread(lambda: asyncio.run(self._ask_servers(probed)))
 
     def _rated(self) -> Sequence[Rating]:
         running = self._models.running
-        return rated(self._settings, running.name if running else "")
+        return model_ratings(self._settings, running.name if running else "")
 
     def _cards(self, ratings: Sequence[Rating]) -> list[CatalogueCard]:
         """The catalogue's models: the best for this computer first, then what fits, then the others."""
-        catalogue, rating = Catalogue.load(), {one.entry.name: one for one in ratings}
+        catalogue, ratings_by_name = Catalogue.load(), {rating.entry.name: rating for rating in ratings}
         cards = [
-            CatalogueCard(entry, known, catalogue.is_here(entry.name, self._settings), rating.get(entry.name))
-            for entry, known in self._known.catalogue()
+            CatalogueCard(
+                entry, known_model, catalogue.is_here(entry.name, self._settings), ratings_by_name.get(entry.name)
+            )
+            for entry, known_model in self._known_models.catalogue()
         ]
-        return sorted(cards, key=_place)
+        return sorted(cards, key=_menu_order)
 
-    async def _asked(self, probed: Probed | None) -> Around:
+    async def _ask_servers(self, probed: Probed | None) -> MenuSurvey:
         """Ask every server that is known, once."""
-        known = {one.id: one for one in (*self._added()[0], *self._elsewhere())}
-        reasons, found, ratings = await asyncio.gather(
-            absences([one.llm for one in known.values()]), on_this_computer(), asyncio.to_thread(self._rated)
+        models_by_id = {model.id: model for model in (*self._added()[0], *self._elsewhere())}
+        reasons, discovered, ratings = await asyncio.gather(
+            absences([model.llm for model in models_by_id.values()]), local_servers(), asyncio.to_thread(self._rated)
         )
-        return Around(ratings, dict(zip(known, reasons, strict=True)), found, probed, looked=True)
+        return MenuSurvey(ratings, dict(zip(models_by_id, reasons, strict=True)), discovered, probed, looked=True)
 
-    def _servers(self, around: Around) -> Servers:
+    def _servers(self, survey: MenuSurvey) -> Servers:
         """The servers as they are known now: one may have been added or removed since the others were asked."""
         added, problem = self._added()
-        elsewhere = [one for one in self._elsewhere() if one.id not in {known.id for known in added}]
-        named = [one for one in elsewhere if one.id == self._known.named().id]
-        cards = [ServerCard(one, around.absences.get(one.id, ""), one in added) for one in (*added, *named)]
-        return Servers(cards if around.looked else [], _new(around.found, [*added, *elsewhere]), problem)
+        elsewhere = [model for model in self._elsewhere() if model.id not in {known_model.id for known_model in added}]
+        named_models = [model for model in elsewhere if model.id == self._known_models.named().id]
+        cards = [
+            ServerCard(model, survey.absences.get(model.id, ""), model in added) for model in (*added, *named_models)
+        ]
+        return Servers(cards if survey.looked else [], _unlisted_servers(survey.found, [*added, *elsewhere]), problem)
 
     def _added(self) -> tuple[list[KnownModel], str]:
         """The servers that people added, or why they can't be told."""
         try:
-            return self._known.added(), ""
+            return self._known_models.added(), ""
         except ModelError as error:
             return [], str(error)
 
     def _elsewhere(self) -> list[KnownModel]:
         """The servers that nobody needs to have added: what the settings name, and what answers now."""
         running = self._models.running
-        known = [self._known.named(), *([running.known] if running else [])]
-        return [one for one in known if one.is_served]
+        models = [self._known_models.named(), *([running.known] if running else [])]
+        return [model for model in models if model.is_served]
 
 
-def _place(card: CatalogueCard) -> tuple[bool, int]:
+def _menu_order(card: CatalogueCard) -> tuple[bool, int]:
     """Where a model stands in the menu."""
     verdicts = list(Verdict)
     return not (card.rating and card.rating.best), verdicts.index(card.rating.verdict) if card.rating else len(verdicts)
 
 
-def _new(found: Sequence[Found], asked: Sequence[KnownModel]) -> list[Found]:
+def _unlisted_servers(discovered: Sequence[LocalServer], known_models: Sequence[KnownModel]) -> list[LocalServer]:
     """The servers found, without the models that are known anyway."""
-    ids = {known.id for known in asked}
-    left = [
-        Found(one.kind, one.address, tuple(model for model in one.models if f"{one.address} {model}" not in ids))
-        for one in found
+    ids = {model.id for model in known_models}
+    remaining = [
+        LocalServer(
+            server.kind,
+            server.address,
+            tuple(model for model in server.models if f"{server.address} {model}" not in ids),
+        )
+        for server in discovered
     ]
-    return [one for one in left if one.models]
+    return [server for server in remaining if server.models]
 
 
 def _server(tab: Tab) -> AddedServer:

@@ -11,7 +11,7 @@ from typing import Any
 import gradio as gr
 
 from assistant.web.live import Live
-from assistant.web.tab import QUIET, Updates, told, user_of
+from assistant.web.tab import QUIET, Updates, user_of, with_error_banner
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,11 @@ class Opening:
     def _on(self, event: Callable[..., Any], fillings: Sequence[_Filling]) -> None:
         def handle(request: gr.Request) -> Updates:
             user = user_of(request)
-            filled: Updates = {}
+            updates: Updates = {}
             for filling in fillings:
-                filled |= told(partial(filling.show, user), self.notice)
-            return filled
+                updates |= with_error_banner(partial(filling.show, user), self.notice)
+            return updates
 
         handle.__annotations__ = {"request": gr.Request}
-        outputs = dict.fromkeys(one for filling in fillings for one in filling.outputs)
+        outputs = dict.fromkeys(output for filling in fillings for output in filling.outputs)
         event(handle, None, [*outputs, self.notice], **QUIET)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assistant.errors import LibraryError
-from assistant.library.originals import is_whole
+from assistant.library.originals import is_intact
 from assistant.library.passages import document_of
 from assistant.types import Passage
 from assistant.web.library import DAMAGED, Document, document_with
@@ -20,7 +20,7 @@ NOT_KEPT = "There is no copy of this document: it was removed, or added before c
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedDocument:
     """What is shown of a document: a picture of its page, or its text; or the `problem` that there is with it.
 
     `document` is its id, "" where it can't be downloaded either.
@@ -32,7 +32,7 @@ class Opened:
     document: str = ""
 
 
-def opened(documents: Sequence[Document], passage: Passage, quote: str) -> Opened:
+def open_document(documents: Sequence[Document], passage: Passage, quote: str) -> OpenedDocument:
     """The document of a passage, with the words of a quote from it marked.
 
     Args:
@@ -42,16 +42,16 @@ def opened(documents: Sequence[Document], passage: Passage, quote: str) -> Opene
     """
     document = document_with(documents, document_of(passage.id))
     if document is None or document.original is None:
-        return Opened(problem=NOT_KEPT)
-    if not is_whole(document.original):
-        return Opened(problem=DAMAGED)
+        return OpenedDocument(problem=NOT_KEPT)
+    if not is_intact(document.original):
+        return OpenedDocument(problem=DAMAGED)
     from assistant.library.excerpts import excerpt  # noqa: PLC0415 - imports what readers are made of
     from assistant.library.pdf_pages import page_picture  # noqa: PLC0415
 
     try:
         if passage.page:
-            return Opened(picture=page_picture(document.original, passage.page, quote), document=document.id)
+            return OpenedDocument(picture=page_picture(document.original, passage.page, quote), document=document.id)
         text = excerpt(document.original, document.file or document.name, passage.text, quote)
     except LibraryError as error:
-        return Opened(problem=f"The document can't be shown: {str(error).rstrip('.')}.")
-    return Opened(text=text, document=document.id)
+        return OpenedDocument(problem=f"The document can't be shown: {str(error).rstrip('.')}.")
+    return OpenedDocument(text=text, document=document.id)

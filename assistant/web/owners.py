@@ -29,23 +29,23 @@ HEALTH, READINESS, METRICS = "/healthz", "/readyz", "/metrics"
 JOIN, DATA, PROGRESS = "/gradio_api/queue/join", "/gradio_api/queue/data", "/gradio_api/upload_progress"
 # Reached without a login: the page on which to log in, with what it is made of, and what the programs of users ask,
 # who show a token. The page asks the others whether the server is there and lets it in.
-OPEN = {"", LOGIN, "/favicon.ico", "/theme.css", "/gradio_api/app_id", "/gradio_api/login_check"}
-OPEN |= {"/gradio_api/startup-events"}
-WATCHED = {HEALTH, READINESS, METRICS}  # asked by what watches over the process; they tell nothing of anybody
-OPEN |= WATCHED
-OPEN_FOLDERS = ("/js/", "/assets/", "/svelte/", "/static/", "/v1/")
+PUBLIC_PATHS = {"", LOGIN, "/favicon.ico", "/theme.css", "/gradio_api/app_id", "/gradio_api/login_check"}
+PUBLIC_PATHS |= {"/gradio_api/startup-events"}
+MONITORING_PATHS = {HEALTH, READINESS, METRICS}  # asked by what watches over the process; they tell nothing of anybody
+PUBLIC_PATHS |= MONITORING_PATHS
+PUBLIC_FOLDERS = ("/js/", "/assets/", "/svelte/", "/static/", "/v1/")
 PAGES = SEARCH, PASSAGE = "/search", "/passage"  # pages of their own
 ORIGINALS = "/original"  # the files that users uploaded, each under the id of its document
-NEEDED = {"/config", SEARCH, PASSAGE, LOGOUT, MARK, DOCUMENTS_MARK, UPLOAD, PROGRESS, JOIN, DATA}
-MOST_OF_USER = 1000
+PAGE_PATHS = {"/config", SEARCH, PASSAGE, LOGOUT, MARK, DOCUMENTS_MARK, UPLOAD, PROGRESS, JOIN, DATA}
+MAX_SESSIONS_PER_USER = 1000
 NO_LOGIN = "Nobody is logged in here; log in first."
 NOT_THERE = "There is nothing here."
-ANOTHERS = "This tab belongs to another login; reload the page."
+OTHERS_TAB = "This tab belongs to another login; reload the page."
 NO_UPLOAD = "This file was not uploaded here; choose it again."
 NO_EVENT = "This is no event of the page; reload the page."
 
 
-class Owners:
+class AccessGuard:
     """ASGI middleware: refuses what the page doesn't need, strangers, and users who name another's session."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -59,24 +59,24 @@ class Owners:
             return
         path = scope["path"].rstrip("/")
         try:
-            user = None if path in WATCHED or path.startswith(OPEN_FOLDERS) else await find_user(scope)
+            user = None if path in MONITORING_PATHS or path.startswith(PUBLIC_FOLDERS) else await find_user(scope)
         except StoreError as error:
             _LOG.error("%s", error)
             await PlainTextResponse(str(error), 503)(scope, receive, send)
             return
-        refusal = refused(path, scope["method"], user)
+        refusal = path_refusal(path, scope["method"], user)
         if not refusal and user:
             if path == JOIN:
                 body = await Request(scope, receive).body()
-                refusal, receive = self._event(scope, user, body), replayed(body, receive)
+                refusal, receive = self._event_refusal(scope, user, body), replayed(body, receive)
             else:
-                refusal = self._named(scope, user)
+                refusal = self._query_refusal(scope, user)
         if refusal:
-            await _refusing(scope, path, *refusal)(scope, receive, send)
+            await _refusal_response(scope, path, *refusal)(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 
-    def _event(self, scope: Scope, user: str, body: bytes) -> tuple[int, str] | None:
+    def _event_refusal(self, scope: Scope, user: str, body: bytes) -> tuple[int, str] | None:
         """Why an event is refused, if it is."""
         try:
             event = json.loads(body)
@@ -85,19 +85,19 @@ class Owners:
         session = event.get("session_hash") if isinstance(event, dict) else None
         if not isinstance(session, str):
             return 400, NO_EVENT
-        if not self._sessions.owned(session, user):
-            return 403, ANOTHERS
+        if not self._sessions.claim(session, user):
+            return 403, OTHERS_TAB
         folder = scope["app"].uploaded_file_dir
         return None if all(is_inside(path, folder) for path in files(event)) else (403, NO_UPLOAD)
 
-    def _named(self, scope: Scope, user: str) -> tuple[int, str] | None:
+    def _query_refusal(self, scope: Scope, user: str) -> tuple[int, str] | None:
         """Why a request that names a session or an upload in its address is refused, if it is."""
-        asked = parse_qs(scope["query_string"].decode("latin-1"))
-        names = [name for key in ("session_hash", "upload_id") for name in asked.get(key, ())]
-        return None if all(self._sessions.owned(name, user) for name in names) else (403, ANOTHERS)
+        query = parse_qs(scope["query_string"].decode("latin-1"))
+        names = [name for key in ("session_hash", "upload_id") for name in query.get(key, ())]
+        return None if all(self._sessions.claim(name, user) for name in names) else (403, OTHERS_TAB)
 
 
-def _refusing(scope: Scope, path: str, code: int, sentence: str) -> Response:
+def _refusal_response(scope: Scope, path: str, code: int, sentence: str) -> Response:
     """The refusal; who opens a page of its own without a login is led to where one logs in."""
     if sentence == NO_LOGIN and path in PAGES:
         return RedirectResponse(f"{scope.get('root_path', '')}/", 303)
@@ -108,25 +108,25 @@ class TabSessions:
     """Whose the ids are that browsers make up: theirs who used them first. Of each user the newest are known."""
 
     def __init__(self) -> None:
-        self._owner: dict[str, str] = {}
-        self._of: dict[str, OrderedDict[str, None]] = {}
+        self._owner_by_session: dict[str, str] = {}
+        self._sessions_by_user: dict[str, OrderedDict[str, None]] = {}
 
-    def owned(self, session: str, user: str) -> bool:
+    def claim(self, session: str, user: str) -> bool:
         """Whether it is this user's, which it is from now on if it was nobody's."""
-        owner = self._owner.setdefault(session, user)
+        owner = self._owner_by_session.setdefault(session, user)
         if owner != user:
             return False
-        own = self._of.setdefault(user, OrderedDict())
-        own[session] = None
-        own.move_to_end(session)
-        if len(own) > MOST_OF_USER:
-            del self._owner[own.popitem(last=False)[0]]
+        own_sessions = self._sessions_by_user.setdefault(user, OrderedDict())
+        own_sessions[session] = None
+        own_sessions.move_to_end(session)
+        if len(own_sessions) > MAX_SESSIONS_PER_USER:
+            del self._owner_by_session[own_sessions.popitem(last=False)[0]]
         return True
 
 
-def refused(path: str, method: str, user: str | None) -> tuple[int, str] | None:
+def path_refusal(path: str, method: str, user: str | None) -> tuple[int, str] | None:
     """Why a path (without a slash at its end) is not reached by `user`, who may be nobody: a status and a sentence."""
-    if path in OPEN or path.startswith(OPEN_FOLDERS) or method == "OPTIONS":
+    if path in PUBLIC_PATHS or path.startswith(PUBLIC_FOLDERS) or method == "OPTIONS":
         return None
     if user is None:
         return 401, NO_LOGIN
@@ -134,20 +134,20 @@ def refused(path: str, method: str, user: str | None) -> tuple[int, str] | None:
         return 405, "Log out with the button of the page."
     if path.startswith(f"{ORIGINALS}/") and method in {"GET", "HEAD"}:
         return None
-    return None if path in NEEDED else (404, NOT_THERE)
+    return None if path in PAGE_PATHS else (404, NOT_THERE)
 
 
 def files(event: object) -> Iterator[str]:
     """The paths of all files that an event names, however deep."""
-    left: list[Any] = [event]
-    while left:
-        one = left.pop()
-        if isinstance(one, dict):
-            if "meta" in one and "path" in one:
-                yield str(one["path"])
-            left.extend(one.values())
-        elif isinstance(one, list):
-            left.extend(one)
+    pending: list[Any] = [event]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, dict):
+            if "meta" in value and "path" in value:
+                yield str(value["path"])
+            pending.extend(value.values())
+        elif isinstance(value, list):
+            pending.extend(value)
 
 
 def is_inside(path: str, folder: str) -> bool:

@@ -24,12 +24,12 @@ from assistant.types import Choices, new_id
 from assistant.upkeep.accounts import Accounts
 from assistant.web import render
 from assistant.web.account import AccountPanel
-from assistant.web.chat import Talk
-from assistant.web.choices import ChoicePanel, ChoicesOf
-from assistant.web.collected import Collected
-from assistant.web.facts import Facts
-from assistant.web.folder import Followed
-from assistant.web.library import Library, OwnDocuments
+from assistant.web.chat import ChatHandlers
+from assistant.web.choices import ChoicePanel, UserChoices
+from assistant.web.collected import CollectionPanel
+from assistant.web.facts import FactPanel
+from assistant.web.folder import FollowedFolder
+from assistant.web.library import DocumentPanel, OwnDocuments
 from assistant.web.live import Live, live, place
 from assistant.web.metrics import Metrics
 from assistant.web.models import ModelMenu
@@ -37,7 +37,7 @@ from assistant.web.offer import OfferLine
 from assistant.web.opening import Opening
 from assistant.web.panel import Panel
 from assistant.web.sidebar import Sidebar
-from assistant.web.sources import Sources
+from assistant.web.sources import SourcePanel
 from assistant.web.switching import Switcher
 from assistant.web.tab import QUIET, Updates
 from assistant.web.tokens import TokenPanel
@@ -96,7 +96,7 @@ class House:
     may_switch: Callable[[str], bool]
     usage: Usage
     metrics: Metrics = field(default_factory=Metrics)
-    followed: Followed | None = None
+    followed: FollowedFolder | None = None
 
 
 class Page(gr.Blocks):
@@ -119,14 +119,14 @@ def build(house: House) -> gr.Blocks:
     pieces, header, loading = _pieces(), live("header"), live("loading")
     switcher = Switcher(house.models, house.may_switch)
     view = View(pieces, house.conversations, house.ptkb, house.runs, lambda: house.loading.embedder, switcher.offered)
-    choices = ChoicesOf(house.conversations, house.settings)
-    talk, offer = Talk(view, house.chat, choices, switcher.to), OfferLine(view, switcher)
+    choices = UserChoices(house.conversations, house.settings)
+    chat_handlers, offer = ChatHandlers(view, house.chat, choices, switcher.switch_to), OfferLine(view, switcher)
     panels: Sequence[Panel] = (
-        Sources(view, house.documents),
-        Facts(view, talk),
-        Library(view, house.documents, house.chat.arrivals, house.followed),
-        WholeWork(view, talk, house.documents, house.models, house.settings),
-        Collected(view, house.documents, house.settings),
+        SourcePanel(view, house.documents),
+        FactPanel(view, chat_handlers),
+        DocumentPanel(view, house.documents, house.chat.arrivals, house.followed),
+        WholeWork(view, chat_handlers, house.documents, house.models, house.settings),
+        CollectionPanel(view, house.documents, house.settings),
         ModelMenu(view, switcher, house.settings, lambda: house.loading.judges),
         ChoicePanel(view, choices, house.loading.prepare),
         TokenPanel(view, house.tokens),
@@ -136,9 +136,9 @@ def build(house: House) -> gr.Blocks:
     page: gr.Blocks = Page(title="Sequitur", fill_width=True, analytics_enabled=False, delete_cache=(3600, 3600))
     with page:
         _place(pieces, header, loading, offer, panels)
-        talk.wire()
+        chat_handlers.wire()
         opening = Opening(page, pieces.notice)
-        Sidebar(view, talk).wire(page)
+        Sidebar(view, chat_handlers).wire(page)
         offer.wire(opening)
         for panel in panels:
             panel.wire(opening)
@@ -150,10 +150,10 @@ def build(house: House) -> gr.Blocks:
 
 def _pieces() -> Pieces:
     """The live pieces, with the events that each sends."""
-    asked = ("again", "compare", "choose", "undo", "judge", "remember", "forget", "look")
+    reply_events = ("again", "compare", "choose", "undo", "judge", "remember", "forget", "look")
     return Pieces(
         conversations=live("conversations", "open", "search", "rename", "delete", "export"),
-        transcript=live("transcript", "open", *asked),
+        transcript=live("transcript", "open", *reply_events),
         answering=live("answering", "look"),
         composer=live("composer", "ask", "stop", value=render.render("composer", draft="", nonce=new_id())),
         notice=live("notice"),
@@ -177,14 +177,14 @@ def _place(pieces: Pieces, header: Live, loading: Live, offer: OfferLine, panels
         offer.place()
         place(pieces.composer)
     with gr.Column(elem_id="panel"), gr.Tabs(elem_id="tabs", overflow_behavior="wrap"):
-        for (name, title), beneath in groupby(panels, key=attrgetter("name", "title")):
+        for (name, title), tab_panels in groupby(panels, key=attrgetter("name", "title")):
             with gr.Tab(title, elem_id=f"{name}-tab", render_children=True):
-                for panel in beneath:
+                for panel in tab_panels:
                     panel.place()
 
 
 def _show_header(page: gr.Blocks, header: Live) -> None:
-    """An event of its own: whether a person logged in, as somebody may who is called `ME`, only the request tells."""
+    """An event of its own: only the request tells whether a person logged in, whose name may be `DEFAULT_USER`."""
 
     def show(request: gr.Request) -> Updates:
         return {header: render.render("header", user=request.username or "")}

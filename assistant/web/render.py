@@ -17,8 +17,18 @@ from assistant.runs import Place, Run
 from assistant.store.conversations import Conversation, is_temporary
 from assistant.types import Fact, Turn, new_id, now
 from assistant.web import cited, confidence, highlight, reply
-from assistant.wording.views import STEPS, ballots, events, headline, instead, link_of, missing, passed_over, waits
-from ptkb.store import key
+from assistant.wording.views import (
+    STEP_TITLES,
+    ballots,
+    events,
+    headline,
+    incomplete_notice,
+    link_of,
+    passed_over,
+    unsourced_kind,
+    wait_progress,
+)
+from ptkb.store import comparison_key
 
 FOLDER = Path(__file__).parent / "templates"
 
@@ -46,12 +56,12 @@ def transcript(
     `place` is where something is being written: that of a turn is left open for it. `models` can answer again.
     """
     at = conversation.place(place.of) if place and place.of else -1
-    return render("transcript", conversation=conversation, place=place, at=at, **_known(facts, models))
+    return render("transcript", conversation=conversation, place=place, at=at, **_shared_values(facts, models))
 
 
-def answering(conversation: str, turn: Turn, into: str = "") -> Markup:
-    """The turn that is being written, at the end or `into` the place of the turn that it answers again."""
-    return render("answering", conversation=conversation, turn=turn, into=into, **_known(turn.known))
+def answering(conversation: str, turn: Turn, replaced_turn: str = "") -> Markup:
+    """The turn that is being written, at the end or in the place of the turn `replaced_turn` that it answers again."""
+    return render("answering", conversation=conversation, turn=turn, into=replaced_turn, **_shared_values(turn.known))
 
 
 def running(conversation: str, run: Run) -> Markup:
@@ -59,7 +69,9 @@ def running(conversation: str, run: Run) -> Markup:
     if not run.place.compared:
         return answering(conversation, run.turn, run.place.of)
     sides = tuple({**run.turns, run.turn.id: run.turn}.values())
-    return render("comparing", conversation=conversation, place=run.place, sides=sides, **_known(run.turn.known))
+    return render(
+        "comparing", conversation=conversation, place=run.place, sides=sides, **_shared_values(run.turn.known)
+    )
 
 
 def notice(text: str, kind: str = "error") -> Markup:
@@ -94,36 +106,36 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(headline=headline, waits=waits, day=day, percent=percent)
+    environment.filters.update(headline=headline, waits=wait_progress, day=day, percent=percent)
     environment.filters.update(plain=reply.plain, reply=reply.html, linked=reply.linked)
     environment.filters.update(lead=_lead, size=size, moment=datetime.fromisoformat)
     environment.filters.update(
-        ballots=ballots, events=events, instead=instead, missing=missing, passed_over=passed_over
+        ballots=ballots, events=events, instead=unsourced_kind, missing=incomplete_notice, passed_over=passed_over
     )
     environment.filters.update(verdict=confidence.verdict, sure=confidence.number, about_set=confidence.about_set)
     environment.globals.update(
-        copies=cited.copies,
-        place=cited.where,
+        copies=cited.citation_texts,
+        place=cited.location_text,
         about_passage=confidence.about_passage,
         sources=highlight.sources,
         link_of=link_of,
         query_names=QUERY_NAMES,
-        step_names=STEPS,
+        step_names=STEP_TITLES,
         with_id=_with_id,
-        key=key,
-        ways=_ways,
-        way=_way,
-        search=_search,
+        key=comparison_key,
+        ways=_strategy_variants,
+        way=_strategy_variant,
+        search=_loop_variant,
         grouped=_grouped,
         is_temporary=is_temporary,
     )
     return environment
 
 
-def _known(facts: Iterable[Fact], models: Sequence[KnownModel] = ()) -> dict[str, Any]:
+def _shared_values(facts: Iterable[Fact], models: Sequence[KnownModel] = ()) -> dict[str, Any]:
     """What templates are told beside turns: facts by their ids, the keys that equal statements share, and models."""
     stored = {fact.id: fact for fact in facts}
-    return {"stored": stored, "known": {key(fact.text) for fact in stored.values()}, "models": models}
+    return {"stored": stored, "known": {comparison_key(fact.text) for fact in stored.values()}, "models": models}
 
 
 def _grouped(facts: Sequence[Fact]) -> dict[str, list[Fact]]:
@@ -140,17 +152,17 @@ def _lead(turn: Turn) -> Markup:
     return reply.plain(lead(turn))
 
 
-def _with_id(things: Iterable[Any], wanted: str) -> Any:
-    return next((thing for thing in things if thing.id == wanted), None)
+def _with_id(items: Iterable[Any], item_id: str) -> Any:
+    return next((item for item in items if item.id == item_id), None)
 
 
-def _ways() -> list[variants.Variant]:
+def _strategy_variants() -> list[variants.Variant]:
     return variants.menu("strategies")
 
 
-def _way(strategy: str) -> variants.Variant:
+def _strategy_variant(strategy: str) -> variants.Variant:
     return variants.described("strategies", strategy)
 
 
-def _search(loop: str) -> variants.Variant:
+def _loop_variant(loop: str) -> variants.Variant:
     return variants.described("loops", loop)

@@ -14,7 +14,7 @@ from markdown_it.token import Token
 from markupsafe import Markup, escape
 
 from assistant.types import Citation, Sentence, Turn
-from assistant.web.cited import where
+from assistant.web.cited import location_text
 from assistant.wording.replies import reply
 
 # Two characters that no reply holds (SignWriting's comma and full stop) stand for the two ends of a sentence that
@@ -28,7 +28,7 @@ _LINE_START = re.compile(r"\s*(?:(?:[-*+]|\d{1,9}[.)]|#{1,6}|>)\s+)*")
 _WHOLE = re.compile(".+", re.DOTALL)
 _CELL = re.compile(r"(?:\\\||[^\s|])(?:\\\||[^|])*?(?=\s*(?:\||$))")
 # Text of a model or a document never becomes a link, an image or HTML.
-_OFF = ["link", "image", "autolink", "html_inline", "html_block", "reference"]
+_DISABLED_RULES = ["link", "image", "autolink", "html_inline", "html_block", "reference"]
 NO_SOURCE = "No passage says this"
 # A citation, on the page and where the reply stands by itself with its sources beneath it.
 _BUTTON = (
@@ -50,10 +50,10 @@ def linked(turn: Turn) -> Markup:
 
 def _html(turn: Turn, chip: str) -> Markup:
     text = _MARKS.sub("", reply(turn.answer))
-    places = {passage.id: where(passage) for passage in turn.passages}
+    places = {passage.id: location_text(passage) for passage in turn.passages}
     env = {"turn": turn.id, "left": list(enumerate(turn.citations)), "places": places, "chip": chip}
-    shown = _markdown().render(marked(text, turn.sentences), env)
-    return Markup(_MARKS.sub("", shown))  # noqa: S704 - escaped by the renderer
+    rendered = _markdown().render(marked(text, turn.sentences), env)
+    return Markup(_MARKS.sub("", rendered))  # noqa: S704 - escaped by the renderer
 
 
 def plain(text: str) -> Markup:
@@ -63,37 +63,37 @@ def plain(text: str) -> Markup:
 
 def marked(text: str, sentences: Sequence[Sentence]) -> str:
     """`text` with marks around the sentences that have no support."""
-    done, place = "", 0
+    result, position = "", 0
     markable = _markable(text) if sentences else {}
     for sentence in sentences:
-        start = text.find(sentence.text, place)
+        start = text.find(sentence.text, position)
         if start < 0:
             continue
-        done += text[place:start]
-        part = markable.get(text.count("\n", 0, start)) if sentence.state == "not" else None
-        done += _around(sentence.text, part) if part else sentence.text
-        place = start + len(sentence.text)
-    return done + text[place:]
+        result += text[position:start]
+        pattern = markable.get(text.count("\n", 0, start)) if sentence.state == "not" else None
+        result += _around(sentence.text, pattern) if pattern else sentence.text
+        position = start + len(sentence.text)
+    return result + text[position:]
 
 
 def _markable(text: str) -> dict[int, re.Pattern[str]]:
     """What is marked of a sentence in each line; code, and the line beneath a table's head, are left out."""
-    found: dict[int, re.Pattern[str]] = {}
+    patterns: dict[int, re.Pattern[str]] = {}
     for token in _markdown().parse(text, {"left": []}):
         if token.map and token.type in {"inline", "tr_open"}:
-            part = _CELL if token.type == "tr_open" else _WHOLE
-            found = dict.fromkeys(range(*token.map), part) | found  # a row comes before its cells
-    return found
+            pattern = _CELL if token.type == "tr_open" else _WHOLE
+            patterns = dict.fromkeys(range(*token.map), pattern) | patterns  # a row comes before its cells
+    return patterns
 
 
-def _around(sentence: str, part: re.Pattern[str]) -> str:
-    shown = _LINE_START.sub("", sentence, count=1)
-    return sentence.removesuffix(shown) + part.sub(rf"{_BEGIN}\g<0>{_END}", shown)
+def _around(sentence: str, pattern: re.Pattern[str]) -> str:
+    content = _LINE_START.sub("", sentence, count=1)
+    return sentence.removesuffix(content) + pattern.sub(rf"{_BEGIN}\g<0>{_END}", content)
 
 
 @cache
 def _markdown() -> MarkdownIt:
-    markdown = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable("table").disable(_OFF)
+    markdown = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable("table").disable(_DISABLED_RULES)
     markdown.inline.ruler.before("escape", "chip", _chip)
     markdown.inline.ruler.before("escape", "unsupported", _unsupported)
     for char in (_BEGIN, _END):
@@ -106,15 +106,15 @@ def _markdown() -> MarkdownIt:
 def _chip(state: StateInline, silent: bool) -> bool:
     """`[n]` is a chip where it is the marker of the next citation, which code wrote in this order behind a space."""
     match = _CHIP.match(state.src, state.pos)
-    left: list[tuple[int, Citation]] = state.env["left"]
-    before = state.src[max(state.pos - 1, 0) : state.pos]
-    if not match or before.strip() or not left or left[0][1].n != int(match.group(1)):
+    pending: list[tuple[int, Citation]] = state.env["left"]
+    char_before = state.src[max(state.pos - 1, 0) : state.pos]
+    if not match or char_before.strip() or not pending or pending[0][1].n != int(match.group(1)):
         return False
     if not silent:
         token = state.push("chip", "", 0)
-        place, citation = left.pop(0)
-        stands = state.env["places"].get(citation.passage_id, "")
-        token.meta = {"place": place, "citation": citation, "turn": state.env["turn"], "stands": stands}
+        position, citation = pending.pop(0)
+        location = state.env["places"].get(citation.passage_id, "")
+        token.meta = {"place": position, "citation": citation, "turn": state.env["turn"], "stands": location}
     state.pos = match.end()
     return True
 
@@ -129,12 +129,12 @@ def _unsupported(state: StateInline, silent: bool) -> bool:
     return True
 
 
-def _render_chip(_renderer: RendererHTML, tokens: Sequence[Token], place: int, _options: Any, env: Any) -> str:
-    meta = tokens[place].meta
+def _render_chip(_renderer: RendererHTML, tokens: Sequence[Token], index: int, _options: Any, env: Any) -> str:
+    meta = tokens[index].meta
     citation: Citation = meta["citation"]
     return Markup(env["chip"]).format(  # noqa: S704 - one of the two above, and escapes what it is given
         weaker=" partly" if citation.partly else "",
-        title=f"{'partly: ' if citation.partly else ''}{citation.quote}{_beneath(meta['stands'])}",
+        title=f"{'partly: ' if citation.partly else ''}{citation.quote}{_location_line(meta['stands'])}",
         label=f"{citation.n}{', partly' if citation.partly else ''}: {citation.quote}",
         place=meta["place"],
         turn=meta["turn"],
@@ -142,11 +142,11 @@ def _render_chip(_renderer: RendererHTML, tokens: Sequence[Token], place: int, _
     )
 
 
-def _beneath(stands: str) -> str:
-    return f"\n— {stands}" if stands else ""
+def _location_line(location: str) -> str:
+    return f"\n— {location}" if location else ""
 
 
-def _render_unsupported(_renderer: RendererHTML, tokens: Sequence[Token], place: int, _options: Any, _env: Any) -> str:
-    if tokens[place].content == _END:
+def _render_unsupported(_renderer: RendererHTML, tokens: Sequence[Token], index: int, _options: Any, _env: Any) -> str:
+    if tokens[index].content == _END:
         return f'<span class="unseen"> ({escape(NO_SOURCE)})</span></span>'
     return f'<span class="unsupported" title="{escape(NO_SOURCE)}">'

@@ -30,7 +30,7 @@ POLICY = "; ".join(
     )
 )
 # Of pages of their own: no script but our files, and no style or picture but what stands in them.
-APART = "; ".join(
+STANDALONE_POLICY = "; ".join(
     (
         "default-src 'none'",
         "script-src 'self'",
@@ -42,9 +42,9 @@ APART = "; ".join(
     )
 )
 # Of all else: opened by itself, none of it acts, loads or shows anything.
-NOTHING = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+DENY_ALL_POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 PAGE = "/"
-POLICIES = {PAGE: POLICY, SEARCH: APART, PASSAGE: APART}
+POLICIES = {PAGE: POLICY, SEARCH: STANDALONE_POLICY, PASSAGE: STANDALONE_POLICY}
 # What is the same for everybody, and may be kept by browsers.
 PUBLIC = ("/js/", "/assets/", "/svelte/", "/static/", "/theme.css", "/favicon.ico")
 MALFORMED = "The request names its host or its origin in no way that is known."
@@ -52,7 +52,7 @@ MALFORMED = "The request names its host or its origin in no way that is known."
 _HOST = re.compile(r"(?:[A-Za-z0-9._-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?")
 _ORIGIN = re.compile(rf"null|[a-z][a-z0-9+.-]{{0,20}}://{_HOST.pattern}")
 # Who asks could say with these that the page is another host's; a proxy passes on the host itself.
-_UNBELIEVED = {b"x-forwarded-host", b"x-gradio-server", b"forwarded"}
+_UNTRUSTED_HEADERS = {b"x-forwarded-host", b"x-gradio-server", b"forwarded"}
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",  # without any, the button for logging out would come from nowhere
@@ -86,24 +86,27 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        headers, policy = Headers(scope=scope), POLICIES.get(scope["path"], NOTHING)
+        headers, policy = Headers(scope=scope), POLICIES.get(scope["path"], DENY_ALL_POLICY)
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                answered = MutableHeaders(scope=message)
-                answered.update(HEADERS | {"Content-Security-Policy": policy})
+                response_headers = MutableHeaders(scope=message)
+                response_headers.update(HEADERS | {"Content-Security-Policy": policy})
                 if not scope["path"].startswith(PUBLIC):
-                    answered.setdefault("Cache-Control", "no-store")
+                    response_headers.setdefault("Cache-Control", "no-store")
             await send(message)
 
         if malformed(headers):
-            answer: ASGIApp = PlainTextResponse(MALFORMED, 400)
-        elif refusal := refused(headers, self._local):
-            answer = PlainTextResponse(refusal, 403)
+            responder: ASGIApp = PlainTextResponse(MALFORMED, 400)
+        elif refusal := refusal_reason(headers, self._local):
+            responder = PlainTextResponse(refusal, 403)
         else:
-            answer = self._app
-            scope = {**scope, "headers": [one for one in scope["headers"] if one[0].lower() not in _UNBELIEVED]}
-        await answer(scope, receive, send_with_headers)
+            responder = self._app
+            scope = {
+                **scope,
+                "headers": [header for header in scope["headers"] if header[0].lower() not in _UNTRUSTED_HEADERS],
+            }
+        await responder(scope, receive, send_with_headers)
 
 
 def malformed(headers: Headers) -> bool:
@@ -112,14 +115,14 @@ def malformed(headers: Headers) -> bool:
     if len(hosts) > 1 or len(origins) > 1:
         return True
     try:
-        for name in (*(f"//{host}" for host in hosts), *origins):
-            urlsplit(name)
+        for url in (*(f"//{host}" for host in hosts), *origins):
+            urlsplit(url)
     except ValueError:  # what stands in brackets is no address
         return True
     return not all(map(_HOST.fullmatch, filter(None, hosts))) or not all(map(_ORIGIN.fullmatch, origins))
 
 
-def refused(headers: Headers, local: bool) -> str:
+def refusal_reason(headers: Headers, local: bool) -> str:
     """Why a request is refused, or ""."""
     host, origin = headers.get("host", ""), headers.get("origin")
     if not host:

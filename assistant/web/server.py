@@ -27,7 +27,7 @@ from assistant.api.completions import Completions
 from assistant.chat import Chat
 from assistant.errors import SequiturError, SettingsError
 from assistant.parts import Loader
-from assistant.runs import MOST, Runs
+from assistant.runs import MAX_RUNS, Runs
 from assistant.settings import Settings, WebSettings
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
@@ -35,20 +35,20 @@ from assistant.store.sessions import Sessions
 from assistant.store.shared import Leases
 from assistant.store.tokens import AccessTokens
 from assistant.store.usage import Usage
-from assistant.store.users import ME, Logins, kept_name
+from assistant.store.users import DEFAULT_USER, Logins, composed_name
 from assistant.upkeep.accounts import Accounts
 from assistant.web.allowance import Allowance
-from assistant.web.bodies import Bodies
-from assistant.web.choices import ChoicesOf
+from assistant.web.bodies import BodyLimits
+from assistant.web.choices import UserChoices
 from assistant.web.downloads import downloads
-from assistant.web.entered import Entered, user_of
-from assistant.web.folder import Followed
-from assistant.web.health import figures, health
+from assistant.web.entered import LoginTokens, user_of
+from assistant.web.folder import FollowedFolder
+from assistant.web.health import health, metrics_route
 from assistant.web.library import OwnDocuments, mark_of
-from assistant.web.logins import Addresses, Door, shared_counts
+from assistant.web.logins import Addresses, Authenticator, shared_counts
 from assistant.web.look import files, look
 from assistant.web.metrics import Metrics
-from assistant.web.owners import DOCUMENTS_MARK, LOGOUT, MARK, Owners
+from assistant.web.owners import DOCUMENTS_MARK, LOGOUT, MARK, AccessGuard
 from assistant.web.page import House, build
 from assistant.web.searching import searching
 from assistant.web.security import Guard, is_loopback
@@ -56,7 +56,7 @@ from ptkb.store import Ptkb
 
 # Events of the page that may be under way at once. Each tab that watches an answer is one, for as long as that is
 # written; with Gradio's 40, the 41st person would wait, for a click as well, until somebody's answer is over.
-MOST_EVENTS, MOST_WAITING = 2 * MOST, 64
+MOST_EVENTS, MOST_WAITING = 2 * MAX_RUNS, 64
 # Gradio's form for logging in shows wrong passwords, but not that nothing is tried for now.
 WAIT_AND_TRY = "After several wrong passwords nothing is tried for a while; wait, and try again."
 
@@ -94,18 +94,20 @@ def furnish(settings: Settings, loader: Loader) -> tuple[House, Logins]:
     engine = connect(settings.database_url)
     conversations, ptkb = Conversations(engine), Ptkb(engine)
     metrics, usage = Metrics(), Usage(engine)
-    metrics.shows(lambda: loader.ready)
+    metrics.show_readiness(lambda: loader.ready)
     chat = Chat(
         conversations, ptkb, metrics.source(loader, settings), (metrics.watch, Allowance(usage, settings.limits).watch)
     )
-    choices = ChoicesOf(conversations, settings)
+    choices = UserChoices(conversations, settings)
     logins = Logins(engine, settings.web.logins)
 
     def changed(user: str) -> None:
         loader.prepare(user, choices(user))
 
     documents = OwnDocuments(settings, changed)
-    followed = Followed(settings, lambda user: user == ME and not logins.names(), chat.arrivals, changed)
+    followed = FollowedFolder(
+        settings, lambda user: user == DEFAULT_USER and not logins.names(), chat.arrivals, changed
+    )
     house = House(
         settings=settings,
         chat=chat,
@@ -127,8 +129,8 @@ def furnish(settings: Settings, loader: Loader) -> tuple[House, Logins]:
 
 def choosing(web: WebSettings, logins: Logins) -> Callable[[str], bool]:
     """Who may choose the model that answers: whom the settings name, or whoever is alone here, without logins."""
-    named = {kept_name(name) for name in web.admins}
-    return lambda user: user in named or (user == ME and not logins.names())
+    admin_names = {composed_name(name) for name in web.admins}
+    return lambda user: user in admin_names or (user == DEFAULT_USER and not logins.names())
 
 
 def serve(house: House, logins: Logins) -> Server:
@@ -161,7 +163,7 @@ def serve(house: House, logins: Logins) -> Server:
             *searching(house),
             *marks(house),
             *health(house.loading, house.runs),
-            figures(house.metrics, web, logins),
+            metrics_route(house.metrics, web, logins),
         ),
     )
     page.limiter = None  # events that need a thread go on sharing the 40 that all requests have
@@ -170,13 +172,13 @@ def serve(house: House, logins: Logins) -> Server:
 
 def protected(app: ASGIApp, web: WebSettings, local: bool) -> ASGIApp:
     """The app behind all that keeps strangers out, the first of it outermost."""
-    app = Owners(app)
-    app = Addresses(Bodies(app, web.max_upload_mb))
+    app = AccessGuard(app)
+    app = Addresses(BodyLimits(app, web.max_upload_mb))
     return Guard(app, local)
 
 
 def outermost(
-    protect: Callable[[ASGIApp], ASGIApp], entered: Entered
+    protect: Callable[[ASGIApp], ASGIApp], entered: LoginTokens
 ) -> Callable[[gr.routes.App], AbstractAsyncContextManager[None]]:
     """A lifespan that puts `protect` around everything else that the app has, as its `middleware` would not stand.
 
@@ -226,7 +228,7 @@ def api(house: House, logins: Logins) -> Mount:
         user = house.tokens.user(token)
         return user if user in logins.users() else ""
 
-    answers = Answers(house.chat, house.runs, ChoicesOf(house.conversations, house.settings))
+    answers = Answers(house.chat, house.runs, UserChoices(house.conversations, house.settings))
     return Mount("/v1", routes=Completions(answers, house.loading, holder).routes())
 
 
@@ -242,8 +244,8 @@ def marks(house: House) -> list[Route]:
 
     def documents(request: Request) -> Response:
         user = user_of(request.scope)
-        told = mark_of(user, house.documents, house.chat.arrivals, house.followed) if user else ""
-        return PlainTextResponse(told)
+        mark = mark_of(user, house.documents, house.chat.arrivals, house.followed) if user else ""
+        return PlainTextResponse(mark)
 
     return [Route(MARK, model), Route(DOCUMENTS_MARK, documents)]
 
@@ -251,9 +253,11 @@ def marks(house: House) -> list[Route]:
 def guarded(web: WebSettings, local: bool, logins: Logins, *more: BaseRoute) -> dict[str, Any]:
     """What keeps strangers out, and the page quiet."""
     return {
-        "auth": None if local and not logins.names() else Door(logins, shared=shared_counts(logins.engine)).keeper(),
+        "auth": None
+        if local and not logins.names()
+        else Authenticator(logins, shared=shared_counts(logins.engine)).gradio_auth(),
         "app_kwargs": {
-            "lifespan": outermost(lambda app: protected(app, web, local), Entered(Sessions(logins.engine, logins))),
+            "lifespan": outermost(lambda app: protected(app, web, local), LoginTokens(Sessions(logins.engine, logins))),
             "exception_handlers": {SequiturError: unavailable},
             "routes": [*files(), Route(LOGOUT, log_out, methods=["POST"]), *more],
         },
@@ -286,11 +290,11 @@ def free_port(web: WebSettings) -> int:
         try:
             probe.bind((web.host, web.port))
         except OSError as error:
-            raise SettingsError(_told(error, web)) from error
+            raise SettingsError(_listen_error(error, web)) from error
         return int(probe.getsockname()[1])
 
 
-def _told(error: OSError, web: WebSettings) -> str:
+def _listen_error(error: OSError, web: WebSettings) -> str:
     if error.errno == errno.EADDRINUSE:
         return f"Port {web.port} is in use; choose another with --port, or 0 for any free one."
     return f"The page can't listen on {web.host}:{web.port} ({error.strerror}); choose another --host or --port."

@@ -11,35 +11,35 @@ import gradio as gr
 
 from assistant.errors import StoreError
 from assistant.store.conversations import is_temporary
-from assistant.web.chat import Talk
+from assistant.web.chat import ChatHandlers
 from assistant.web.exported import exported
 from assistant.web.tab import Tab, Updates, on, on_load, on_stream
 from assistant.web.view import View
 
 # The address of a page ends in the id of its conversation, so that a tab finds it again after a reload.
-PLACE = "() => location.hash.slice(1)"
+CONVERSATION_OF_ADDRESS = "() => location.hash.slice(1)"
 # What is opened in the place of a conversation's id to begin one that is not kept.
-ANEW = "temporary"
+NEW_TEMPORARY = "temporary"
 
 
 class Sidebar:
     """The handlers."""
 
-    def __init__(self, view: View, talk: Talk) -> None:
-        self._view, self._talk, self._conversations = view, talk, view.conversations
+    def __init__(self, view: View, chat_handlers: ChatHandlers) -> None:
+        self._view, self._chat_handlers, self._conversations = view, chat_handlers, view.conversations
 
     def wire(self, page: gr.Blocks) -> None:
         """Listen; when the page opens, show the conversation that its address names."""
         pieces = self._view.pieces
-        shown = [pieces.transcript, pieces.answering, pieces.conversations, pieces.sources, pieces.facts]
-        on_stream(pieces.transcript, "open", self.open, shown, pieces.notice)
-        on_stream(pieces.conversations, "open", self.open, shown, pieces.notice)
-        on_stream(pieces.facts, "open", self.open, shown, pieces.notice)
-        place = gr.Textbox(visible="hidden")
-        on_load(page, place, PLACE, self.open, shown, pieces.notice)
-        on(pieces.conversations, "search", self.search, shown, pieces.notice)
-        on(pieces.conversations, "rename", self.rename, shown, pieces.notice)
-        on(pieces.conversations, "delete", self.delete, shown, pieces.notice)
+        outputs = [pieces.transcript, pieces.answering, pieces.conversations, pieces.sources, pieces.facts]
+        on_stream(pieces.transcript, "open", self.open, outputs, pieces.notice)
+        on_stream(pieces.conversations, "open", self.open, outputs, pieces.notice)
+        on_stream(pieces.facts, "open", self.open, outputs, pieces.notice)
+        conversation_box = gr.Textbox(visible="hidden")
+        on_load(page, conversation_box, CONVERSATION_OF_ADDRESS, self.open, outputs, pieces.notice)
+        on(pieces.conversations, "search", self.search, outputs, pieces.notice)
+        on(pieces.conversations, "rename", self.rename, outputs, pieces.notice)
+        on(pieces.conversations, "delete", self.delete, outputs, pieces.notice)
         on(pieces.conversations, "export", self.export, [pieces.download], pieces.notice)
 
     async def open(self, tab: Tab) -> AsyncIterator[Updates]:
@@ -47,18 +47,18 @@ class Sidebar:
 
         A temporary conversation is gone once it is left.
         """
-        left = tab.text("shown")
-        if is_temporary(left) and left != tab.conversation:
+        previous = tab.text("shown")
+        if is_temporary(previous) and previous != tab.conversation:
             with suppress(StoreError):
-                await asyncio.to_thread(self._discard, tab.user, left)
-        if tab.conversation == ANEW:
+                await asyncio.to_thread(self._discard, tab.user, previous)
+        if tab.conversation == NEW_TEMPORARY:
             tab = replace(tab, conversation=self._conversations.new(tab.user, temporary=True).id)
         try:
             run = self._view.runs.of(tab.user, tab.conversation)
-            async for updates in self._talk.show(tab, run):
+            async for updates in self._chat_handlers.show(tab, run):
                 yield updates
         except StoreError:
-            async for updates in self._talk.show(replace(tab, conversation=""), None):
+            async for updates in self._chat_handlers.show(replace(tab, conversation=""), None):
                 yield updates
             raise
 
@@ -75,11 +75,11 @@ class Sidebar:
         """Delete a conversation; what is being written in it is stopped."""
         target = tab.text("target")
         self._conversations.delete(tab.user, target)  # first: who watches the end of a reply finds it gone
-        shown = target == tab.conversation
-        if shown:
-            self._talk.leave(tab)  # or it would be told that the conversation is gone
+        is_shown = target == tab.conversation
+        if is_shown:
+            self._chat_handlers.leave(tab)  # or it would be told that the conversation is gone
         self._halt(tab.user, target)
-        return self._view.all(replace(tab, conversation="")) if shown else self._view.sidebar(tab)
+        return self._view.all(replace(tab, conversation="")) if is_shown else self._view.sidebar(tab)
 
     def _discard(self, user: str, target: str) -> None:
         self._conversations.delete(user, target)

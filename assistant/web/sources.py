@@ -17,15 +17,15 @@ from assistant.web.cited import in_documents
 from assistant.web.library import OwnDocuments
 from assistant.web.live import place
 from assistant.web.opening import Opening
-from assistant.web.original import Opened, opened
+from assistant.web.original import OpenedDocument, open_document
 from assistant.web.tab import Tab, Updates, on_stream
 from assistant.web.view import View
 
-GONE = "This source is not shown any more; reload the page."
+SOURCE_GONE = "This source is not shown any more; reload the page."
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownPassage:
     """A passage in its document: the words to mark, its citation's place or -1, and those before and after, or None."""
 
     turn: Turn
@@ -36,7 +36,7 @@ class Shown:
     after: int | None = None
 
 
-class Sources:
+class SourcePanel:
     """The panel, and the document that it opens."""
 
     name, title = "sources", "Sources"
@@ -60,26 +60,28 @@ class Sources:
         Raises:
             LibraryError: the source is none that stands in a document of the user's.
         """
-        shown = await asyncio.to_thread(self._shown, tab)
+        shown = await asyncio.to_thread(self._shown_passage, tab)
         yield {self._view.pieces.viewer: _rendered(shown)}
-        found = await asyncio.to_thread(self._opened, tab.user, shown)
-        yield {self._view.pieces.viewer: _rendered(shown, found)}
+        document = await asyncio.to_thread(self._opened_document, tab.user, shown)
+        yield {self._view.pieces.viewer: _rendered(shown, document)}
 
-    def _shown(self, tab: Tab) -> Shown:
+    def _shown_passage(self, tab: Tab) -> ShownPassage:
         turn = self._view.turn(tab, tab.text("turn"))
-        passage = next((one for one in turn.passages if one.id == tab.text("passage")), None) if turn else None
+        passage = (
+            next((passage for passage in turn.passages if passage.id == tab.text("passage")), None) if turn else None
+        )
         if turn is None or passage is None or not passage.own:
-            raise LibraryError(GONE)
-        places, cite = in_documents(turn), tab.text("citation")
-        for n, at in enumerate(places):
-            if cite == str(at):
-                before, after = (places[n - 1] if n else None), next(iter(places[n + 1 :]), None)
-                return Shown(turn, passage, turn.citations[at].quote, at, before, after)
-        return Shown(turn, passage, passage.text)
+            raise LibraryError(SOURCE_GONE)
+        positions, cited_position = in_documents(turn), tab.text("citation")
+        for order, position in enumerate(positions):
+            if cited_position == str(position):
+                before, after = (positions[order - 1] if order else None), next(iter(positions[order + 1 :]), None)
+                return ShownPassage(turn, passage, turn.citations[position].quote, position, before, after)
+        return ShownPassage(turn, passage, passage.text)
 
-    def _opened(self, user: str, shown: Shown) -> Opened:
-        return opened(self._documents.list(user), shown.passage, shown.quote)
+    def _opened_document(self, user: str, shown: ShownPassage) -> OpenedDocument:
+        return open_document(self._documents.list(user), shown.passage, shown.quote)
 
 
-def _rendered(shown: Shown, found: Opened | None = None) -> str:
-    return render.render("viewer", shown=shown, opened=found, nonce=new_id())
+def _rendered(shown: ShownPassage, document: OpenedDocument | None = None) -> str:
+    return render.render("viewer", shown=shown, opened=document, nonce=new_id())

@@ -36,7 +36,7 @@ class Switcher:
         if not self.may(user):
             raise SettingsError("The model is chosen by those whom the setting web.admins names; ask one of them.")
 
-    def to(self, user: str, id_: str) -> None:
+    def switch_to(self, user: str, id_: str) -> None:
         """Begin to load another model.
 
         Raises:
@@ -59,17 +59,17 @@ class Switcher:
         """The models that this user may have answer at once; none where there is but the one that runs."""
         if not self.may(user):
             return []
-        here, running = self.models.known.here(), self.models.running
-        return here if any(running is None or known.id != running.known.id for known in here) else []
+        local_models, running = self.models.known.here(), self.models.running
+        return local_models if any(running is None or model.id != running.known.id for model in local_models) else []
 
-    async def followed(self, show: Callable[[], Updates]) -> AsyncIterator[Updates]:
+    async def progress_updates(self, show: Callable[[], Updates]) -> AsyncIterator[Updates]:
         """What `show` gives, each time that more of another model is fetched or loaded, until none is."""
         while True:
-            seen = self._coming()
+            last_state = self._state()
             yield await asyncio.to_thread(show)
-            while self.models.is_changing and seen == self._coming():
+            while self.models.is_changing and last_state == self._state():
                 await asyncio.sleep(PAUSE)
-            if seen == self._coming() and not self.models.is_changing:
+            if last_state == self._state() and not self.models.is_changing:
                 return
 
     def outcome(self, id_: str, view: View) -> Updates:
@@ -81,7 +81,7 @@ class Switcher:
             return view.note(f"{running.name} answers from the next message on.")
         return {}
 
-    def _coming(self) -> tuple[DownloadState, Change | None, Running | None]:
+    def _state(self) -> tuple[DownloadState, Change | None, Running | None]:
         return self.models.fetching.state, self.models.change, self.models.running
 
 
@@ -107,12 +107,12 @@ class SwitchPiece(ABC):
 
     async def see(self, tab: Tab) -> AsyncIterator[Updates]:
         """Show the piece, and what is being fetched or loaded to its end."""
-        async for updates in self._switcher.followed(await self._drawing(tab.user)):
+        async for updates in self._switcher.progress_updates(await self._drawing(tab.user)):
             yield updates
 
     async def use(self, tab: Tab) -> AsyncIterator[Updates]:
         """Let another model answer, from the message on that is sent once it is fetched and loaded."""
-        await asyncio.to_thread(self._switcher.to, tab.user, tab.text("model"))
+        await asyncio.to_thread(self._switcher.switch_to, tab.user, tab.text("model"))
         async for updates in self.see(tab):
             yield updates
         if outcome := self._switcher.outcome(tab.text("model"), self._view):

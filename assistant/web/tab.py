@@ -9,9 +9,9 @@ from typing import Any
 
 import gradio as gr
 
-from assistant.chat import BROKEN
+from assistant.chat import INTERNAL_ERROR
 from assistant.errors import SequiturError
-from assistant.store.users import ME
+from assistant.store.users import DEFAULT_USER
 from assistant.web import render
 from assistant.web.live import Live
 
@@ -47,16 +47,16 @@ Stream = Callable[[Tab], AsyncIterator[Updates]]
 
 
 def user_of(request: gr.Request) -> str:
-    """The name the user logged in with, or `ME` where there are no logins."""
-    return request.username or ME
+    """The name the user logged in with, or `DEFAULT_USER` where there are no logins."""
+    return request.username or DEFAULT_USER
 
 
 def tab_of(event: gr.EventData, request: gr.Request) -> Tab:
     """The event, as the browser sent it: nothing in it but the user can be trusted."""
-    sent = event._data  # noqa: SLF001 - as a whole, gradio gives it under no other name
-    data: dict[str, Any] = sent if isinstance(sent, dict) else {}
-    shown = {name: str(data.get(name, ""))[:200] for name in ("conversation", "looked", "search")}
-    return Tab(user_of(request), request.session_hash or "", **shown, data=data)
+    payload = event._data  # noqa: SLF001 - as a whole, gradio gives it under no other name
+    data: dict[str, Any] = payload if isinstance(payload, dict) else {}
+    shown_values = {name: str(data.get(name, ""))[:200] for name in ("conversation", "looked", "search")}
+    return Tab(user_of(request), request.session_hash or "", **shown_values, data=data)
 
 
 def on(piece: Live, event: str, act: Act, outputs: Sequence[Live], notice: Live) -> None:
@@ -84,7 +84,7 @@ def on_stream(piece: Live, event: str, stream: Stream, outputs: Sequence[Live], 
     getattr(piece, event)(handle, None, [*outputs, notice], **QUIET)
 
 
-def on_load(page: gr.Blocks, place: gr.Textbox, js: str, stream: Stream, outputs: Sequence[Live], notice: Live) -> None:
+def on_load(page: gr.Blocks, box: gr.Textbox, js: str, stream: Stream, outputs: Sequence[Live], notice: Live) -> None:
     """Run `stream` when the page opens; `js` gives the id of the conversation to show."""
 
     async def handle(conversation: str, request: gr.Request) -> AsyncIterator[Updates]:
@@ -93,7 +93,7 @@ def on_load(page: gr.Blocks, place: gr.Textbox, js: str, stream: Stream, outputs
             yield updates
 
     handle.__annotations__ = {"conversation": str, "request": gr.Request}
-    page.load(handle, place, [*outputs, notice], js=js, **QUIET)
+    page.load(handle, box, [*outputs, notice], js=js, **QUIET)
 
 
 async def guarded_stream(stream: AsyncIterator[Updates], notice: Live) -> AsyncIterator[Updates]:
@@ -105,15 +105,15 @@ async def guarded_stream(stream: AsyncIterator[Updates], notice: Live) -> AsyncI
         yield {notice: render.notice(str(error))}
     except Exception:  # noqa: BLE001 - a person is told in words, the log has the details
         _LOG.exception("an event of the page failed")
-        yield {notice: render.notice(BROKEN)}
+        yield {notice: render.notice(INTERNAL_ERROR)}
 
 
 def guarded(act: Callable[[], Updates], notice: Live) -> Updates:
     """What `act` returns, with no banner but its own; or a banner that says what went wrong."""
-    return told(lambda: {notice: "", **act()}, notice)
+    return with_error_banner(lambda: {notice: "", **act()}, notice)
 
 
-def told(act: Callable[[], Updates], notice: Live) -> Updates:
+def with_error_banner(act: Callable[[], Updates], notice: Live) -> Updates:
     """What `act` returns, or a banner that says what went wrong; a banner that is there stays otherwise.
 
     For what happens beside something else, such as one of the things that fill the page when it opens: they come in any
@@ -125,7 +125,7 @@ def told(act: Callable[[], Updates], notice: Live) -> Updates:
         return {notice: render.notice(str(error))}
     except Exception:  # noqa: BLE001
         _LOG.exception("an event of the page failed")
-        return {notice: render.notice(BROKEN)}
+        return {notice: render.notice(INTERNAL_ERROR)}
 
 
 # Users don't wait for each other, a click is never swallowed, and nothing is dimmed. Values are sent as they are: where

@@ -28,16 +28,16 @@ class TokenPanel:
         for event in ("make", "revoke"):
             on(self._piece, event, getattr(self, event), [self._piece], self._view.pieces.notice)
 
-        opening.fill([self._piece], self._shown)
+        opening.fill([self._piece], self._updates)
 
     def make(self, tab: Tab) -> Updates:
         """A new token, shown this once."""
-        return self._shown(tab.user, self._tokens.make(tab.user, tab.text("label").strip()))
+        return self._updates(tab.user, self._tokens.make(tab.user, tab.text("label").strip()))
 
     def revoke(self, tab: Tab) -> Updates:
         """Let nobody in by a token any more."""
         self._tokens.revoke(tab.user, tab.text("token"))
-        return self._shown(tab.user)
+        return self._updates(tab.user)
 
-    def _shown(self, user: str, fresh: str = "") -> Updates:
+    def _updates(self, user: str, fresh: str = "") -> Updates:
         return {self._piece: render.render("tokens", tokens=self._tokens.list(user), fresh=fresh)}

@@ -15,7 +15,7 @@ from assistant.types import Fact, Turn, new_id, now
 from assistant.web import render
 from assistant.web.live import Live
 from assistant.web.tab import Tab, Updates
-from ptkb.extract import outdated
+from ptkb.extract import outdated_facts
 from ptkb.fields import fields_of
 from ptkb.store import Ptkb
 
@@ -91,10 +91,10 @@ class View:
     def transcript(self, tab: Tab, conversation: Conversation, run: Run | None, place: Place | None) -> Updates:
         """The conversation without the answer that is being written, with `place` open for it."""
         facts, models = self.ptkb.facts(tab.user), self.models(tab.user)
-        shown = render.transcript(_settled(conversation, run), facts, place, models)
+        html = render.transcript(_settled(conversation, run), facts, place, models)
         if not conversation.turns and not run:
-            shown += self._welcome(is_temporary(tab.conversation))
-        return {self.pieces.transcript: shown}
+            html += self._welcome(is_temporary(tab.conversation))
+        return {self.pieces.transcript: html}
 
     def sidebar(self, tab: Tab) -> Updates:
         """The list of conversations, as searched for."""
@@ -112,22 +112,24 @@ class View:
     def facts(self, tab: Tab, turn: Turn | None) -> Updates:
         """The user's facts, with the relevance that each had in `turn`."""
         facts, relevance = self._in_fields(tab.user), {fact.id: fact for fact in turn.facts} if turn else {}
-        told = self.conversations.spots(tab.user, (fact.source for fact in facts))
-        used = self.conversations.last_uses(tab.user)
-        old = outdated(facts)
-        html = render.render("facts", facts=facts, relevance=relevance, told=told, used=used, outdated=old)
+        spots = self.conversations.spots(tab.user, (fact.source for fact in facts))
+        last_uses = self.conversations.last_uses(tab.user)
+        newer_by_id = outdated_facts(facts)
+        html = render.render(
+            "facts", facts=facts, relevance=relevance, told=spots, used=last_uses, outdated=newer_by_id
+        )
         return {self.pieces.facts: html}
 
     def _in_fields(self, user: str) -> list[Fact]:
         """The user's facts. Of those that are new it is told, once, what they are about."""
         facts, embedder = self.ptkb.facts(user), self.embedder()
-        new = [fact for fact in facts if not fact.field]
-        if not new or embedder is None:
+        new_facts = [fact for fact in facts if not fact.field]
+        if not new_facts or embedder is None:
             return facts
-        fields = fields_of([fact.text for fact in new], embedder)
-        found = {fact.id: field for fact, field in zip(new, fields, strict=True)}
-        self.ptkb.set_fields(user, found)
-        return [fact.in_field(found.get(fact.id, fact.field)) for fact in facts]
+        fields = fields_of([fact.text for fact in new_facts], embedder)
+        fields_by_id = {fact.id: field for fact, field in zip(new_facts, fields, strict=True)}
+        self.ptkb.set_fields(user, fields_by_id)
+        return [fact.in_field(fields_by_id.get(fact.id, fact.field)) for fact in facts]
 
     def box(self, draft: str) -> Updates:
         """The box, with text given back to the user."""
@@ -151,8 +153,8 @@ class View:
         if run and turn_id in run.turns:
             return run.turns[turn_id]
         conversation = self.conversation(tab)
-        seen = (*conversation.turns, *chain.from_iterable(conversation.compared.values()))
-        return next((turn for turn in seen if turn.id == turn_id), None)
+        turns = (*conversation.turns, *chain.from_iterable(conversation.compared.values()))
+        return next((turn for turn in turns if turn.id == turn_id), None)
 
     def looked(self, tab: Tab) -> Turn | None:
         """The turn whose sources the tab shows."""
@@ -167,12 +169,15 @@ class View:
 
 def _settled(conversation: Conversation, run: Run | None) -> Conversation:
     """The conversation without what is being written, which is shown apart; what nobody writes on has stopped."""
-    written = run.turns if run else {}
+    running_turns = run.turns if run else {}
 
-    def settled(turns: Iterable[Turn]) -> tuple[Turn, ...]:
-        kept = (turn for turn in turns if turn.id not in written)
-        return tuple(replace(turn, status="stopped") if turn.status == "running" else turn for turn in kept)
+    def settle(turns: Iterable[Turn]) -> tuple[Turn, ...]:
+        other_turns = (turn for turn in turns if turn.id not in running_turns)
+        return tuple(replace(turn, status="stopped") if turn.status == "running" else turn for turn in other_turns)
 
-    compared = {turn: settled(sides) for turn, sides in conversation.compared.items()}
-    versions = {turn: tuple(one for one in ids if one not in written) for turn, ids in conversation.versions.items()}
-    return replace(conversation, turns=settled(conversation.turns), compared=compared, versions=versions)
+    compared = {turn_id: settle(sides) for turn_id, sides in conversation.compared.items()}
+    versions = {
+        turn_id: tuple(version for version in ids if version not in running_turns)
+        for turn_id, ids in conversation.versions.items()
+    }
+    return replace(conversation, turns=settle(conversation.turns), compared=compared, versions=versions)

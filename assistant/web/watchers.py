@@ -36,10 +36,10 @@ class Watchers:
         Where there are too many tabs, the one that was asked for something the longest ago is forgotten.
         """
         self._latest.pop(session, None)
-        mark = self._latest[session] = Watch(run)  # the newest is the last
+        watch = self._latest[session] = Watch(run)  # the newest is the last
         if len(self._latest) > MOST_TABS:
             self._latest.popitem(last=False)
-        return lambda: self._latest.get(session) is mark
+        return lambda: self._latest.get(session) is watch
 
     def follows(self, session: str, run: Run) -> bool:
         """Whether the tab shows the run as it goes on."""

@@ -12,7 +12,7 @@ from assistant.llm.models import Models
 from assistant.settings import Settings
 from assistant.types import Work, WorkKind
 from assistant.web import render
-from assistant.web.chat import Talk
+from assistant.web.chat import ChatHandlers
 from assistant.web.library import OwnDocuments
 from assistant.web.live import live, place
 from assistant.web.opening import Opening
@@ -20,7 +20,7 @@ from assistant.web.tab import Tab, Updates, on, on_stream
 from assistant.web.view import View
 from assistant.whole.documents import named_work, own_library, read_documents
 from assistant.whole.plan import check
-from assistant.whole.speed import told as cost_of
+from assistant.whole.speed import cost_sentence as cost_of
 from assistant.whole.work import title
 
 
@@ -29,8 +29,10 @@ class WholeWork:
 
     name, title = "documents", "Documents"
 
-    def __init__(self, view: View, talk: Talk, documents: OwnDocuments, models: Models, settings: Settings) -> None:
-        self._view, self._talk, self._documents = view, talk, documents
+    def __init__(
+        self, view: View, chat_handlers: ChatHandlers, documents: OwnDocuments, models: Models, settings: Settings
+    ) -> None:
+        self._view, self._chat_handlers, self._documents = view, chat_handlers, documents
         self._models, self._settings = models, settings
         self._piece = live("whole", "plan", "work")
 
@@ -44,7 +46,7 @@ class WholeWork:
 
         opening.fill([self._piece], partial(self.show, kept=True), after=self._view.pieces.documents)
         on(self._piece, "plan", self.plan, [self._piece], notice)
-        on_stream(self._piece, "work", self.work, [*self._talk.shown, self._piece], notice)
+        on_stream(self._piece, "work", self.work, [*self._chat_handlers.shown, self._piece], notice)
 
     def show(self, user: str, work: Work | None = None, cost: str = "", *, kept: bool = False) -> Updates:
         """The form for the user's documents; with a `work`, what that takes, and the button that begins it.
@@ -60,7 +62,7 @@ class WholeWork:
         Raises:
             LibraryError: it can't be done as it is asked for; the message says why.
         """
-        work = self._asked(tab)
+        work = self._work_of(tab)
         running = self._models.running
         passages = read_documents(work, own_library(tab.user), self._settings)
         engine = running.engine if running else None
@@ -68,18 +70,20 @@ class WholeWork:
 
     async def work(self, tab: Tab) -> AsyncIterator[Updates]:
         """Begin the work; what comes out is a reply at the end of the conversation."""
-        work = await asyncio.to_thread(self._asked, tab)
+        work = await asyncio.to_thread(self._work_of, tab)
         yield await asyncio.to_thread(self.show, tab.user)
-        async for updates in self._talk.work(tab, work):
+        async for updates in self._chat_handlers.work(tab, work):
             yield updates
 
-    def _asked(self, tab: Tab) -> Work:
+    def _work_of(self, tab: Tab) -> Work:
         task = tab.text("task")
         if task not in get_args(WorkKind):
             raise LibraryError("This can't be done with documents any more; reload the page to see what can.")
-        others = [tab.text("other")] if task in {"compare", "changes"} else []
-        names = [tab.text("document"), *filter(None, others)]  # the form has no second one where there is but one
-        columns = [one for part in tab.text("columns").split(",") if (one := part.strip())] if task == "table" else []
+        other_names = [tab.text("other")] if task in {"compare", "changes"} else []
+        names = [tab.text("document"), *filter(None, other_names)]  # the form has no second one where there is but one
+        columns = (
+            [column for part in tab.text("columns").split(",") if (column := part.strip())] if task == "table" else []
+        )
         work = named_work(cast("WorkKind", task), names, columns, own_library(tab.user), self._settings)
         check(work)
         return work

@@ -12,7 +12,7 @@ from threading import Event
 from assistant.library.passages import document_of
 from assistant.protocols import Parts
 from assistant.types import Turn
-from assistant.whole.lines import Line, laid_out, said_too
+from assistant.whole.lines import Line, with_answer_lines, with_further_sources
 from assistant.whole.summary import read_through
 
 # From this cosine on, two lines speak of the same matter.
@@ -23,27 +23,27 @@ BOTH, ONLY = "In both", "Only in {}"
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `answer`: the lines that both have, in pairs, then those of one, as it grows."""
     lines: list[Line] = []
-    for turn, more in read_through(turn, parts, stop):
-        lines += more
+    for turn, new_lines in read_through(turn, parts, stop):
+        lines += new_lines
         yield turn
     if turn.work and lines:
-        yield laid_out(replace(turn, wait=None), _sorted(lines, turn, parts, stop))
+        yield with_answer_lines(replace(turn, wait=None), _compared_lines(lines, turn, parts, stop))
 
 
-def _sorted(lines: list[Line], turn: Turn, parts: Parts, stop: Event) -> list[Line]:
+def _compared_lines(lines: list[Line], turn: Turn, parts: Parts, stop: Event) -> list[Line]:
     documents, names = (turn.work.documents, turn.work.names) if turn.work else ((), ())
-    first, second = ([one for one in lines if document_of(one.passages[0].id) == document] for document in documents)
+    first, second = ([line for line in lines if document_of(line.passages[0].id) == document] for document in documents)
     pairs = _pairs(first, second, parts)
     paired = {id(line) for pair in pairs for line in pair}
-    found = [line for pair in pairs for line in pair]
+    common_lines = [line for pair in pairs for line in pair]
     sides = [[line for line in side if id(line) not in paired] for side in (first, second)]
-    for n, other in enumerate(reversed(documents)):
-        passages = [one for one in turn.passages if document_of(one.id) == other]
-        too = said_too(sides[n], passages, turn, parts, stop)
-        found += filter(None, too)
-        sides[n] = [line for line, both in zip(sides[n], too, strict=True) if not both]
+    for n, document in enumerate(reversed(documents)):
+        passages = [passage for passage in turn.passages if document_of(passage.id) == document]
+        further_lines = with_further_sources(sides[n], passages, turn, parts, stop)
+        common_lines += filter(None, further_lines)
+        sides[n] = [line for line, further_line in zip(sides[n], further_lines, strict=True) if not further_line]
     return [
-        *([Line(BOTH), *found] if found else []),
+        *([Line(BOTH), *common_lines] if common_lines else []),
         *(line for name, side in zip(names, sides, strict=True) if side for line in (Line(ONLY.format(name)), *side)),
     ]
 
@@ -53,6 +53,10 @@ def _pairs(first: list[Line], second: list[Line], parts: Parts) -> list[tuple[Li
     if not first or not second:
         return []
     vectors = parts.embedder.encode([line.text for line in (*first, *second)])
-    near = vectors[: len(first)] @ vectors[len(first) :].T
-    best = [(n, int(row.argmax())) for n, row in enumerate(near)]
-    return [(first[n], second[m]) for n, m in best if near[:, m].argmax() == n and near[n, m] >= SAME_MATTER]
+    similarities = vectors[: len(first)] @ vectors[len(first) :].T
+    nearest = [(n, int(row.argmax())) for n, row in enumerate(similarities)]
+    return [
+        (first[n], second[m])
+        for n, m in nearest
+        if similarities[:, m].argmax() == n and similarities[n, m] >= SAME_MATTER
+    ]

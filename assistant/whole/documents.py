@@ -27,8 +27,13 @@ def named_work(task: WorkKind, names: Sequence[str], columns: Sequence[str], lib
     Raises:
         LibraryError: there is no such document, or two have this name; the message says what to do.
     """
-    documents = [_named(name, library, settings) for name in names]
-    return Work(task, tuple(one.id for one in documents), tuple(one.name for one in documents), tuple(columns))
+    documents = [_document_named(name, library, settings) for name in names]
+    return Work(
+        task,
+        tuple(document.id for document in documents),
+        tuple(document.name for document in documents),
+        tuple(columns),
+    )
 
 
 def read_documents(work: Work, library: str, settings: Settings) -> list[Passage]:
@@ -39,14 +44,14 @@ def read_documents(work: Work, library: str, settings: Settings) -> list[Passage
     """
     from assistant.library.shelves import open_library  # noqa: PLC0415 - starts the JVM
 
-    found: dict[str, list[Passage]] = {document: [] for document in work.documents}
+    passages_of: dict[str, list[Passage]] = {document: [] for document in work.documents}
     for passage in open_library(library, settings).passages():
-        if (document := document_of(passage.id)) in found:
-            found[document].append(passage)
-    gone = [name for name, passages in zip(work.names, found.values(), strict=True) if not passages]
-    if gone:
-        raise LibraryError(f"{gone[0]} is no longer among the documents; add it again.")
-    return [passage for passages in found.values() for passage in sorted(passages, key=_number)]
+        if (document := document_of(passage.id)) in passages_of:
+            passages_of[document].append(passage)
+    missing = [name for name, passages in zip(work.names, passages_of.values(), strict=True) if not passages]
+    if missing:
+        raise LibraryError(f"{missing[0]} is no longer among the documents; add it again.")
+    return [passage for passages in passages_of.values() for passage in sorted(passages, key=_number)]
 
 
 def _number(passage: Passage) -> int:
@@ -55,16 +60,18 @@ def _number(passage: Passage) -> int:
     return int(number) if number.isdecimal() and len(number) < 9 else 0
 
 
-def _named(name: str, library: str, settings: Settings) -> Document:
+def _document_named(name: str, library: str, settings: Settings) -> Document:
     from assistant.library.index import list_documents  # noqa: PLC0415 - imports Lucene's Python
 
     documents = list_documents(library, settings)
-    meant = [one for one in documents if name == one.id] or [one for one in documents if name == one.name]
-    if not meant:
+    matches = [document for document in documents if name == document.id] or [
+        document for document in documents if name == document.name
+    ]
+    if not matches:
         raise LibraryError(
             f"There is no document '{name}' here; python -m assistant index --list shows those there are."
         )
-    if len(meant) > 1:
-        ids = ", ".join(f"{one.id} ({one.passages} passages)" for one in meant)
+    if len(matches) > 1:
+        ids = ", ".join(f"{document.id} ({document.passages} passages)" for document in matches)
         raise LibraryError(f"Several documents are named '{name}'; name one by its id: {ids}.")
-    return meant[0]
+    return matches[0]

@@ -11,12 +11,12 @@ from assistant.library.passages import document_of
 from assistant.types import Passage, Work
 
 # Words of a section of a short document; a long one has longer sections, so that they are no more than so many.
-SECTION_WORDS, SECTIONS_MOST = 400, 40
+SECTION_WORDS, MAX_SECTIONS = 400, 40
 TABLE_WORDS = 200  # of longer sections a small model tells few rows
-PASSAGES_MOST = 1000
+MAX_PASSAGES = 1000
 # Tokens: of a word in English, of a prompt beside its section, and of what is written of a section.
-TOKENS_PER_WORD, PROMPT, WRITTEN = 1.4, 150, 60
-DOCUMENTS = {"summary": 1, "table": 1, "compare": 2, "changes": 2}
+TOKENS_PER_WORD, PROMPT_TOKENS, WRITTEN_TOKENS = 1.4, 150, 60
+DOCUMENT_COUNTS = {"summary": 1, "table": 1, "compare": 2, "changes": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def check(work: Work) -> None:
     Raises:
         LibraryError: it takes another number of documents, or says not what the table is to hold.
     """
-    needed = DOCUMENTS[work.task]
+    needed = DOCUMENT_COUNTS[work.task]
     if len(work.documents) != needed:
         raise LibraryError(f"This takes {'one document' if needed == 1 else 'two documents'}; name as many.")
     if len(set(work.documents)) < needed:
@@ -48,30 +48,30 @@ def check(work: Work) -> None:
         raise LibraryError("Say what the table is to hold: the names of its columns, such as: item, price.")
 
 
-def sections(passages: Sequence[Passage], words_most: int = SECTION_WORDS) -> list[tuple[Passage, ...]]:
+def sections(passages: Sequence[Passage], max_words: int = SECTION_WORDS) -> list[tuple[Passage, ...]]:
     """Consecutive passages of a document that are read together, of about so many words; more in a long document.
 
     Raises:
         LibraryError: there are too many passages.
     """
-    if len(passages) > PASSAGES_MOST:
+    if len(passages) > MAX_PASSAGES:
         raise LibraryError(
-            f"This is {len(passages):,} passages, and at most {PASSAGES_MOST:,} are worked through. Add its chapters "
+            f"This is {len(passages):,} passages, and at most {MAX_PASSAGES:,} are worked through. Add its chapters "
             "as documents of their own and work on each, or ask about it in a conversation, which searches all of it."
         )
     total = sum(len(passage.text.split()) for passage in passages)
-    most = max(words_most, total // SECTIONS_MOST)
-    found: list[tuple[Passage, ...]] = []
+    word_limit = max(max_words, total // MAX_SECTIONS)
+    all_sections: list[tuple[Passage, ...]] = []
     for _, group in groupby(passages, key=lambda passage: document_of(passage.id)):
         current, words = tuple[Passage, ...](), 0
         for passage in group:
-            more = len(passage.text.split())
-            if current and words + more > most:
-                found.append(current)
+            passage_words = len(passage.text.split())
+            if current and words + passage_words > word_limit:
+                all_sections.append(current)
                 current, words = (), 0
-            current, words = (*current, passage), words + more
-        found.append(current)
-    return found
+            current, words = (*current, passage), words + passage_words
+        all_sections.append(current)
+    return all_sections
 
 
 def cost(work: Work, passages: Sequence[Passage]) -> Cost:
@@ -85,5 +85,5 @@ def cost(work: Work, passages: Sequence[Passage]) -> Cost:
         return Cost(len(passages), 0, 0, 0)
     calls = len(parts) + (work.task == "summary")
     words = sum(len(passage.text.split()) for passage in passages)
-    read = int(words * TOKENS_PER_WORD) + PROMPT * calls
-    return Cost(len(passages), calls, read, WRITTEN * calls)
+    read = int(words * TOKENS_PER_WORD) + PROMPT_TOKENS * calls
+    return Cost(len(passages), calls, read, WRITTEN_TOKENS * calls)

@@ -12,21 +12,21 @@ from assistant.types import Passage, Work
 from assistant.whole.plan import cost
 
 
-def told(work: Work, passages: Sequence[Passage], engine: Engine | None, settings: Settings) -> str:
+def cost_sentence(work: Work, passages: Sequence[Passage], engine: Engine | None, settings: Settings) -> str:
     """What the work takes, such as "60 passages, 16 calls of the model, about 3 minutes.".
 
     Raises:
         LibraryError: there are too many passages.
     """
-    found = cost(work, passages)
-    count = f"{found.passages:,} passage{'s' if found.passages != 1 else ''}"
-    if not found.calls:
+    work_cost = cost(work, passages)
+    count = f"{work_cost.passages:,} passage{'s' if work_cost.passages != 1 else ''}"
+    if not work_cost.calls:
         return f"{count}, compared without the model."
-    calls = f"{count}, {found.calls} call{'s' if found.calls != 1 else ''} of the model"
+    calls = f"{count}, {work_cost.calls} call{'s' if work_cost.calls != 1 else ''} of the model"
     speed = speed_of(engine, settings) if engine else None
     if speed is None:
         return f"{calls}; its speed was not measured here, which the page's Model tab or `models measure` does."
-    return f"{calls}, about {_minutes(found.seconds(speed.read, speed.written))}."
+    return f"{calls}, about {_minutes(work_cost.seconds(speed.read, speed.written))}."
 
 
 def _minutes(seconds: float) -> str:

@@ -10,29 +10,31 @@ from threading import Event
 from assistant.library.passages import document_of
 from assistant.prompting.budget import fit
 from assistant.protocols import Parts
-from assistant.text.sentences import finished
+from assistant.text.sentences import finished_text
 from assistant.types import Options, Passage, Turn, Wait
-from assistant.whole.lines import Line, laid_out, supported, unsaid
+from assistant.whole.lines import Line, with_answer_lines, supported_sentences, without_repetitions
 from assistant.whole.plan import sections
 
 _MAX_TOKENS = 100
 # Of fewer lines, nothing in front says what they come to.
-_FEW = 4
+_MIN_LINES = 4
 SHORT, PARTS = "In short", "Section by section"
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `answer`, with its sentences and citations, as it grows; what no passage says is left out and counted."""
     lines: list[Line] = []
-    for turn, more in read_through(turn, parts, stop):
-        lines += more
+    for turn, new_lines in read_through(turn, parts, stop):
+        lines += new_lines
         yield turn
-    if len(lines) >= _FEW and not stop.is_set():
-        front, dropped = _in_short(lines, turn, parts, stop)
+    if len(lines) >= _MIN_LINES and not stop.is_set():
+        front_lines, dropped = _in_short(lines, turn, parts, stop)
         turn = replace(turn, left_lines=turn.left_lines + dropped)
-        if front := unsaid(front, ()):
-            rest = unsaid(lines, front)
-            yield laid_out(turn, [Line(SHORT), *front, *([Line(PARTS), *rest] if rest else [])])
+        if front_lines := without_repetitions(front_lines, ()):
+            remaining_lines = without_repetitions(lines, front_lines)
+            yield with_answer_lines(
+                turn, [Line(SHORT), *front_lines, *([Line(PARTS), *remaining_lines] if remaining_lines else [])]
+            )
 
 
 def read_through(turn: Turn, parts: Parts, stop: Event) -> Iterator[tuple[Turn, list[Line]]]:
@@ -49,11 +51,11 @@ def read_through(turn: Turn, parts: Parts, stop: Event) -> Iterator[tuple[Turn, 
             return
         turn = replace(turn, wait=Wait("passages", done=done, total=total))
         yield turn, []
-        found, dropped = supported(_note(section, parts, stop), section, turn, parts, stop)
-        more = unsaid(found, [line for line in lines if _is_of(line, section)])
-        done, lines = done + len(section), [*lines, *more]
-        turn = laid_out(replace(turn, left_lines=turn.left_lines + dropped), lines) if lines else turn
-        yield replace(turn, wait=Wait("passages", done=done, total=total)), more
+        supported_lines, dropped = supported_sentences(_note(section, parts, stop), section, turn, parts, stop)
+        new_lines = without_repetitions(supported_lines, [line for line in lines if _is_of(line, section)])
+        done, lines = done + len(section), [*lines, *new_lines]
+        turn = with_answer_lines(replace(turn, left_lines=turn.left_lines + dropped), lines) if lines else turn
+        yield replace(turn, wait=Wait("passages", done=done, total=total)), new_lines
 
 
 def _is_of(line: Line, section: Sequence[Passage]) -> bool:
@@ -64,25 +66,25 @@ def _is_of(line: Line, section: Sequence[Passage]) -> bool:
 def _note(section: Sequence[Passage], parts: Parts, stop: Event) -> str:
     """What the model writes of a section."""
     messages, _ = fit("whole/section", parts.llm, _MAX_TOKENS, passages=section)
-    return finished(parts.llm.complete([messages], Options(max_tokens=_MAX_TOKENS), stop)[0], "chat")
+    return finished_text(parts.llm.complete([messages], Options(max_tokens=_MAX_TOKENS), stop)[0], "chat")
 
 
 def _in_short(lines: Sequence[Line], turn: Turn, parts: Parts, stop: Event) -> tuple[list[Line], int]:
     """What all lines come to, and how many sentences of that no passage says."""
-    texts = _few([line.text for line in lines], parts, stop)
+    texts = _condensed([line.text for line in lines], parts, stop)
     cited = list({passage.id: passage for passage in chain.from_iterable(line.passages for line in lines)}.values())
-    return supported(_told(texts, parts, stop), cited, turn, parts, stop)
+    return supported_sentences(_short_summary(texts, parts, stop), cited, turn, parts, stop)
 
 
-def _few(texts: list[str], parts: Parts, stop: Event) -> list[str]:
+def _condensed(texts: list[str], parts: Parts, stop: Event) -> list[str]:
     """Notes that fit into one prompt: while there are too many, halves of them are summed up."""
-    most = (parts.llm.context - _MAX_TOKENS) // 2
-    if sum(len(text.split()) for text in texts) <= most or len(texts) < 2 * _FEW or stop.is_set():
+    word_limit = (parts.llm.context - _MAX_TOKENS) // 2
+    if sum(len(text.split()) for text in texts) <= word_limit or len(texts) < 2 * _MIN_LINES or stop.is_set():
         return texts
     middle = len(texts) // 2
-    return [_told(_few(half, parts, stop), parts, stop) for half in (texts[:middle], texts[middle:])]
+    return [_short_summary(_condensed(half, parts, stop), parts, stop) for half in (texts[:middle], texts[middle:])]
 
 
-def _told(texts: Sequence[str], parts: Parts, stop: Event) -> str:
+def _short_summary(texts: Sequence[str], parts: Parts, stop: Event) -> str:
     messages, _ = fit("whole/short", parts.llm, _MAX_TOKENS, notes=tuple(texts))
-    return finished(parts.llm.complete([messages], Options(max_tokens=_MAX_TOKENS), stop)[0], "chat")
+    return finished_text(parts.llm.complete([messages], Options(max_tokens=_MAX_TOKENS), stop)[0], "chat")

@@ -16,7 +16,7 @@ from assistant.protocols import Parts
 from assistant.text.overlap import coverage
 from assistant.text.sentences import clean, normalise, sentences
 from assistant.types import Answer, Options, Passage, Span, Turn, Wait
-from assistant.whole.lines import CERTAIN, SOURCES_MOST, Line, beyond
+from assistant.whole.lines import CERTAIN, MAX_SOURCES, Line, not_shown_note
 from assistant.whole.plan import TABLE_WORDS, sections
 
 _MAX_TOKENS = 400
@@ -34,11 +34,11 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
             return
         yield replace(turn, wait=Wait("passages", done=done, total=total))
         for cells in _rows(section, columns, parts, stop):
-            found = _line(_without_names(cells, columns), section)
-            if found is None:
+            line = _line(_without_names(cells, columns), section)
+            if line is None:
                 turn = replace(turn, left_lines=turn.left_lines + 1)
             else:
-                rows.setdefault(found.text, found)
+                rows.setdefault(line.text, line)
         done += len(section)
         yield replace(_laid_out(turn, columns, list(rows.values())), wait=Wait("passages", done=done, total=total))
 
@@ -53,19 +53,19 @@ def _rows(section: Sequence[Passage], columns: Sequence[str], parts: Parts, stop
         "required": ["rows"],
     }
     text = parts.llm.complete([messages], Options(max_tokens=_MAX_TOKENS, schema=json.dumps(schema)), stop)[0].text
-    for cells in _whole_rows(text):
+    for cells in _complete_rows(text):
         if len(cells) == len(columns) and any(cells):
             yield cells
 
 
-def _whole_rows(text: str) -> list[list[str]]:
+def _complete_rows(text: str) -> list[list[str]]:
     """The rows of a JSON text, without those after which it breaks off."""
-    for end in (text, text[: text.rfind("]") + 1] + "]}"):
+    for candidate in (text, text[: text.rfind("]") + 1] + "]}"):
         try:
-            said = json.loads(end)
+            parsed = json.loads(candidate)
         except ValueError:
             continue
-        rows = said.get("rows", []) if isinstance(said, dict) else []
+        rows = parsed.get("rows", []) if isinstance(parsed, dict) else []
         return [[clean(str(cell)) for cell in row] for row in rows if isinstance(row, list)]
     return []
 
@@ -81,17 +81,21 @@ def _line(cells: Sequence[str], section: Sequence[Passage]) -> Line | None:
 
     None where no passage has all its cells as they stand, or where it tells nothing of what it names.
     """
-    said = " ".join(cells)
-    holding = [one for one in section if all(_plain(cell) in _plain(one.titled) for cell in cells)]
-    if not holding or sum(map(bool, cells)) < min(2, len(cells)):
+    row_text = " ".join(cells)
+    matching = [
+        passage for passage in section if all(_spaced_words(cell) in _spaced_words(passage.titled) for cell in cells)
+    ]
+    if not matching or sum(map(bool, cells)) < min(2, len(cells)):
         return None
-    places = [(one, span) for one in holding for span in sentences(one.text)]
-    passage, span = max(places, key=lambda place: coverage(said, place[0].text[place[1].start : place[1].end]))
+    candidates = [(passage, span) for passage in matching for span in sentences(passage.text)]
+    passage, span = max(
+        candidates, key=lambda candidate: coverage(row_text, candidate[0].text[candidate[1].start : candidate[1].end])
+    )
     row = " | ".join(cell.replace("|", "/").replace("\n", " ") for cell in cells)
     return Line(f"| {row} |", Finding((Evidence(passage, span, 1.0),), CERTAIN))
 
 
-def _plain(text: str) -> str:
+def _spaced_words(text: str) -> str:
     """The words of a text, with a space before and behind each, so that a cell is sought whole."""
     words = " ".join(_WORD.findall(text.casefold()))
     return f" {words} " if words else ""
@@ -99,11 +103,11 @@ def _plain(text: str) -> str:
 
 def _laid_out(turn: Turn, columns: Sequence[str], rows: Sequence[Line]) -> Turn:
     text = f"| {' | '.join(columns)} |\n|{' --- |' * len(columns)}"
-    spans, found = list[Span](), list[Finding | None]()
-    for line in rows[:SOURCES_MOST]:
+    spans, findings = list[Span](), list[Finding | None]()
+    for line in rows[:MAX_SOURCES]:
         text += "\n"
         spans.append(Span(len(text), len(text) + len(line.text)))
-        found.append(line.finding)
+        findings.append(line.finding)
         text += line.text
-    text += beyond(len(rows[SOURCES_MOST:]))
-    return with_citations(replace(turn, answer=Answer(text)), text, spans, found) if rows else turn
+    text += not_shown_note(len(rows[MAX_SOURCES:]))
+    return with_citations(replace(turn, answer=Answer(text)), text, spans, findings) if rows else turn

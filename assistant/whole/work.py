@@ -25,13 +25,13 @@ TITLES: Mapping[WorkKind, str] = {
     "table": "Make a table of {}",
 }
 _BETWEEN: Mapping[WorkKind, str] = {"summary": "", "compare": " and ", "changes": " to ", "table": ""}
-NOTHING = "Nothing that could be said of it stands in its passages."
+NOTHING_SUPPORTED = "Nothing that could be said of it stands in its passages."
 
 
 def title(work: Work) -> str:
     """What the work is, as the message that it stands for: "Summarise oats.pdf"."""
-    said = TITLES[work.task].format(_BETWEEN[work.task].join(work.names))
-    return f"{said}: {', '.join(work.columns)}" if work.columns else said
+    text = TITLES[work.task].format(_BETWEEN[work.task].join(work.names))
+    return f"{text}: {', '.join(work.columns)}" if work.columns else text
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
@@ -51,4 +51,4 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     turn = replace(turn, wait=None)
     if turn.left_lines:
         turn = turn.with_event("lines_left", turn.left_lines)
-    yield turn if turn.answer or stop.is_set() else replace(turn, answer=Answer(NOTHING, unknown=True))
+    yield turn if turn.answer or stop.is_set() else replace(turn, answer=Answer(NOTHING_SUPPORTED, unknown=True))

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from assistant.text.markers import read
+from assistant.text.markers import extract_markers
 from assistant.types import Answer, Candidate, Passage, Turn
 from assistant.wording.replies import reply, sentence
 
 QUOTE_CHARS = 90
-Instead = Literal["", "refused", "own", "asked"]
+UnsourcedKind = Literal["", "refused", "own", "asked"]
 
 # What each running step does, for a person who waits.
-DOING = {
+STEP_ACTIVITIES = {
     "load": "Waiting until everything is ready",
     "english": "Reading your message",
     "facts": "Looking at your facts",
@@ -44,7 +44,7 @@ DOING = {
 
 
 # The name of each step, shown beside its cost.
-STEPS = {
+STEP_TITLES = {
     "english": "Your message, in English",
     "facts": "Your facts",
     "intent": "Kind of message",
@@ -91,9 +91,9 @@ def as_json(turn: Turn) -> dict[str, Any]:
         "passages": [asdict(passage) for passage in turn.passages],
         "reserve": [asdict(passage) for passage in turn.reserve],
         "confidence": {**asdict(turn.confidence), "level": turn.confidence.level} if turn.confidence else None,
-        "dropped": [asdict(one) for one in turn.dropped],
+        "dropped": [asdict(dropped) for dropped in turn.dropped],
         "digests": [asdict(digest) for digest in turn.digests],
-        "left_out": [asdict(one) for one in turn.left_out],
+        "left_out": [asdict(left_out) for left_out in turn.left_out],
         "pool": [asdict(candidate) for candidate in turn.pool],
         "answer": {**asdict(turn.answer or Answer("", unknown=True)), "text": reply(turn.answer)},
         "own_answer": turn.own_answer,
@@ -116,23 +116,23 @@ def as_json(turn: Turn) -> dict[str, Any]:
 def headline(turn: Turn) -> str:
     """One line about what a turn is doing, or has done: "Read 4 passages, used 2 facts, 14 s"."""
     if turn.status == "running":
-        return DOING.get(turn.step, "Thinking")
+        return STEP_ACTIVITIES.get(turn.step, "Thinking")
     seconds = f"{turn.seconds:.0f} s" if turn.seconds >= 1 else f"{turn.seconds:.1f} s"
     stopped = "Stopped. " if turn.status == "stopped" else ""
     if turn.intent != "question":
         return f"{'Stopped. Without' if stopped else 'Answered without'} the library, {seconds}"
-    read, used = len(turn.passages), len(turn.used_facts)
-    looked = "Looked at" if passed_over(turn) else "Read"
-    return f"{stopped}{looked} {_count(read, 'passage')}, used {_count(used, 'fact')}, {seconds}"
+    passage_count, fact_count = len(turn.passages), len(turn.used_facts)
+    verb = "Looked at" if passed_over(turn) else "Read"
+    return f"{stopped}{verb} {_count(passage_count, 'passage')}, used {_count(fact_count, 'fact')}, {seconds}"
 
 
-def waits(turn: Turn) -> str:
+def wait_progress(turn: Turn) -> str:
     """The progress of what a running turn waits for, such as "reads 640 of 1,216 tokens"; "" if it isn't known."""
     wait = turn.wait
     if wait is None or turn.status != "running":
         return ""
     if wait.kind == "line":
-        return _before(wait.total)
+        return _queue_position(wait.total)
     if wait.kind == "prompt":
         return f"reads {wait.done:,} of {wait.total:,} tokens"
     if wait.kind == "passages":
@@ -141,14 +141,14 @@ def waits(turn: Turn) -> str:
     return f"{name}, {wait.done} %" if name and wait.total else name
 
 
-def _before(people: int) -> str:
+def _queue_position(people: int) -> str:
     """A person's position in the queue."""
     if not people:
         return "you are next"
     return f"{people} {'person' if people == 1 else 'people'} before you"
 
 
-def instead(turn: Turn) -> Instead:
+def unsourced_kind(turn: Turn) -> UnsourcedKind:
     """What a reply without sources is: the model's own knowledge, a refusal, or the question what to do; "" for others.
 
     A reply refuses or asks only if no passage seemed to answer.
@@ -160,12 +160,12 @@ def instead(turn: Turn) -> Instead:
     return "refused" if turn.answer.unknown else "asked"
 
 
-def missing(turn: Turn) -> str:
+def incomplete_notice(turn: Turn) -> str:
     """That there is no reply, or not all of it, and why; "" where nothing is missing."""
-    why = turn.error or turn.status
+    reason = turn.error or turn.status
     if not turn.answer or not turn.answer.text.strip():
-        return f"No reply ({why})"
-    return "" if turn.status == "done" else f"This reply is not whole ({why})"
+        return f"No reply ({reason})"
+    return "" if turn.status == "done" else f"This reply is not whole ({reason})"
 
 
 def passed_over(turn: Turn) -> bool:
@@ -202,14 +202,14 @@ def link_of(source: str) -> str:
 def sources(turn: Turn) -> list[Source]:
     """The quotations that a reply cites, each once, by number."""
     passages = {passage.id: passage for passage in turn.passages}
-    places: dict[tuple[int, int, str, str], bool] = {}
-    for one in turn.citations:
-        place = (one.n, one.start, one.passage_id, one.quote)
-        places[place] = one.partly and places.get(place, True)
+    quotations: dict[tuple[int, int, str, str], bool] = {}
+    for citation in turn.citations:
+        quotation = (citation.n, citation.start, citation.passage_id, citation.quote)
+        quotations[quotation] = citation.partly and quotations.get(quotation, True)
     return [
-        Source(n, cited.full_title or id_, quote, partly, cited.source)
-        for (n, _, id_, quote), partly in sorted(places.items())
-        for cited in [passages.get(id_, Passage(id_, "", ""))]
+        Source(n, passage.full_title or id_, quote, partly, passage.source)
+        for (n, _, id_, quote), partly in sorted(quotations.items())
+        for passage in [passages.get(id_, Passage(id_, "", ""))]
     ]
 
 
@@ -233,9 +233,9 @@ def ballots(turn: Turn) -> list[Ballot]:
         if not candidate.unknown:
             # In turns of earlier versions, without groups, equal texts have voted for each other.
             groups.setdefault(candidate.group if candidate.group >= 0 else candidate.text, []).append(candidate)
-    said = _said(turn)
-    found = [_ballot(tuple(voters), said) for voters in groups.values()]
-    return sorted(found, key=lambda ballot: (not ballot.won, -ballot.share, -len(ballot.voters)))
+    reply_text = _pooled_reply(turn)
+    pool_ballots = [_ballot(tuple(voters), reply_text) for voters in groups.values()]
+    return sorted(pool_ballots, key=lambda ballot: (not ballot.won, -ballot.share, -len(ballot.voters)))
 
 
 def events(turn: Turn) -> list[str]:
@@ -244,38 +244,40 @@ def events(turn: Turn) -> list[str]:
     The event that no passage was relevant is left out, since the confidence is shown.
     """
     votes = f": {_tally(turn)}." if turn.pool else "."
-    told = [
+    sentences = [
         sentence(event).removesuffix(".") + votes if event.code == "fell_back" else sentence(event)
         for event in turn.events
         if event.code != "none_relevant"
     ]
-    asked = [f"Each passage was asked alone{votes}"] if turn.pool and not turn.has_event("fell_back") else []
-    return [*told, *asked]
+    vote_sentences = [f"Each passage was asked alone{votes}"] if turn.pool and not turn.has_event("fell_back") else []
+    return [*sentences, *vote_sentences]
 
 
 def _tally(turn: Turn) -> str:
-    found, asked = ballots(turn), len(turn.pool)
-    if not found:
-        return "none of them gave an answer" if asked > 1 else "it gave no answer"
-    first, *others = found
-    votes, silent = len(first.voters), sum(candidate.unknown for candidate in turn.pool)
-    weighed = f" ({first.share:.0%} by relevance)" if first.share else ""
-    parts = [f"{votes} of {asked} {_verb(votes, 'say')} “{_short(first.text)}”{weighed}"]
-    if differ := sum(len(one.voters) for one in others):
-        parts.append(f"{differ} {_verb(differ, 'say')} something else")
-    if silent:
-        parts.append(f"{silent} gave no answer")
-    unbacked = turn.status == "done" and turn.answer is not None and (turn.answer.unknown or instead(turn) == "own")
-    return ", ".join(parts) + ("; but no sentence of a passage backs that" if unbacked else "")
+    pool_ballots, passage_count = ballots(turn), len(turn.pool)
+    if not pool_ballots:
+        return "none of them gave an answer" if passage_count > 1 else "it gave no answer"
+    first_ballot, *others = pool_ballots
+    votes, unknown_count = len(first_ballot.voters), sum(candidate.unknown for candidate in turn.pool)
+    share = f" ({first_ballot.share:.0%} by relevance)" if first_ballot.share else ""
+    parts = [f"{votes} of {passage_count} {_verb(votes, 'say')} “{_short(first_ballot.text)}”{share}"]
+    if other_votes := sum(len(ballot.voters) for ballot in others):
+        parts.append(f"{other_votes} {_verb(other_votes, 'say')} something else")
+    if unknown_count:
+        parts.append(f"{unknown_count} gave no answer")
+    is_unbacked = (
+        turn.status == "done" and turn.answer is not None and (turn.answer.unknown or unsourced_kind(turn) == "own")
+    )
+    return ", ".join(parts) + ("; but no sentence of a passage backs that" if is_unbacked else "")
 
 
-def _ballot(voters: tuple[Candidate, ...], reply: str) -> Ballot:
+def _ballot(voters: tuple[Candidate, ...], reply_text: str) -> Ballot:
     texts = [_plain(voter.text) for voter in voters]
-    won, share = reply in texts, max(voter.probability for voter in voters)
-    return Ballot(reply if won else texts[0], voters, won, share)
+    won, share = reply_text in texts, max(voter.probability for voter in voters)
+    return Ballot(reply_text if won else texts[0], voters, won, share)
 
 
-def _said(turn: Turn) -> str:
+def _pooled_reply(turn: Turn) -> str:
     """The reply as plain text if it comes from the pool, else ""."""
     answer = turn.answer
     return "" if answer is None or answer.unknown or answer.origin == "passages" else _plain(answer.text)
@@ -283,7 +285,7 @@ def _said(turn: Turn) -> str:
 
 def _plain(text: str) -> str:
     """On one line, without markers."""
-    return " ".join(read(text).text.split())
+    return " ".join(extract_markers(text).text.split())
 
 
 def _verb(n: int, verb: str) -> str:

@@ -22,10 +22,10 @@ OURS = "sequitur"
 _ROOT = Path(__file__).parents[2]
 
 
-def names() -> list[str]:
+def list_systems() -> list[str]:
     """The systems that there are: ours, then the others."""
-    found = sorted(path.stem for path in SYSTEMS.glob("[!_]*.py"))
-    return sorted(found, key=lambda name: name != OURS)
+    system_names = sorted(path.stem for path in SYSTEMS.glob("[!_]*.py"))
+    return sorted(system_names, key=lambda name: name != OURS)
 
 
 def command_of(name: str, environments: Path | None) -> list[str]:
@@ -34,8 +34,8 @@ def command_of(name: str, environments: Path | None) -> list[str]:
     Raises:
         SettingsError: there is no such system, or no environment for it.
     """
-    if name not in names():
-        raise SettingsError(f"There is no system '{name}'; there are: {', '.join(names())}.")
+    if name not in list_systems():
+        raise SettingsError(f"There is no system '{name}'; there are: {', '.join(list_systems())}.")
     if name == OURS:
         return _command(Path(sys.executable), name)
     folder = (environments or Path("ENVIRONMENTS")) / name
@@ -53,7 +53,7 @@ def _command(python: Path, name: str) -> list[str]:
     return [str(python), "-m", f"{__package__}.systems.{name}"]
 
 
-class Asked:
+class SystemProcess:
     """A system that answers; started with the first question, and again with the next after it died.
 
     Args:
@@ -62,7 +62,7 @@ class Asked:
         stand: what it asks.
         patience: seconds that it is waited for at most; then it is ended, and the question counts as failed.
 
-    `learned` has the versions of its packages, and the seconds that it took to take in the documents.
+    `learning_report` has the versions of its packages, and the seconds that it took to take in the documents.
     """
 
     def __init__(self, name: str, command: Sequence[str], stand: Stand, patience: float) -> None:
@@ -70,8 +70,8 @@ class Asked:
         self._command, self._stand, self.patience = command, stand, patience
         self._folder = TemporaryDirectory()
         self._process: subprocess.Popen[str] | None = None
-        self._known: tuple[Document, ...] = ()
-        self.learned: dict[str, Any] = {}
+        self._documents: tuple[Document, ...] = ()
+        self.learning_report: dict[str, Any] = {}
 
     def ask(self, documents: Sequence[Document], question: str) -> dict[str, Any]:
         """Its reply to a question about these documents, or why there is none.
@@ -79,9 +79,9 @@ class Asked:
         Raises:
             DataError: it can't take the documents, so that no question could be answered.
         """
-        if self._process is None or self._known != tuple(documents):
+        if self._process is None or self._documents != tuple(documents):
             self._learn(documents)
-        return self._said({"question": question})
+        return self._exchange({"question": question})
 
     def close(self) -> None:
         """End it."""
@@ -93,10 +93,10 @@ class Asked:
     def _learn(self, documents: Sequence[Document]) -> None:
         if self._process is None:
             self._start()
-        told = self._said({"documents": [asdict(one) for one in documents]})
-        if why := told.get("failed"):
-            raise DataError(f"{self.name} can't take the documents ({why}); its own words are above.")
-        self._known, self.learned = tuple(documents), told
+        reply = self._exchange({"documents": [asdict(document) for document in documents]})
+        if reason := reply.get("failed"):
+            raise DataError(f"{self.name} can't take the documents ({reason}); its own words are above.")
+        self._documents, self.learning_report = tuple(documents), reply
 
     def _start(self) -> None:
         command = [*self._command, json.dumps(asdict(self._stand))]
@@ -107,11 +107,11 @@ class Asked:
         self._lines: Queue[str] = Queue()
         Thread(target=_listen, args=(self._process, self._lines), daemon=True).start()
 
-    def _said(self, asked: dict[str, Any]) -> dict[str, Any]:
+    def _exchange(self, message: dict[str, Any]) -> dict[str, Any]:
         assert self._process  # noqa: S101 - started above
         assert self._process.stdin  # noqa: S101
         try:
-            self._process.stdin.write(json.dumps(asked) + "\n")
+            self._process.stdin.write(json.dumps(message) + "\n")
             self._process.stdin.flush()
             line = self._lines.get(timeout=self.patience)
         except BrokenPipeError:
@@ -122,8 +122,8 @@ class Asked:
         if not line:
             self.close()
             return {"failed": "its process ended"}
-        found: dict[str, Any] = json.loads(line)
-        return found
+        reply: dict[str, Any] = json.loads(line)
+        return reply
 
 
 def _listen(process: subprocess.Popen[str], lines: Queue[str]) -> None:

@@ -13,7 +13,7 @@ import typer
 from assistant.commands.experiment import RunOptions, embedder_of
 from assistant.commands.progress_bars import with_bar
 from assistant.errors import DataError
-from assistant.evaluation.looked_at import known
+from assistant.evaluation.looked_at import looked_at_ids
 from assistant.evaluation.scenarios import read_scenarios
 from assistant.experiment.datasets import fingerprint, read_models, read_questions, sample
 from assistant.experiment.options import Seed
@@ -21,7 +21,7 @@ from assistant.library.corpus import load_corpus
 from assistant.llm.catalogue import Catalogue
 from assistant.llm.load import model_of as model_meant
 from assistant.settings import Settings
-from benchmarks.peers.asked import Asked, command_of, names
+from benchmarks.peers.asked import SystemProcess, command_of, list_systems
 from benchmarks.peers.stand import standing
 from benchmarks.peers.task import Peers, ReadReply, Systems, Work, interleaved, of_scenario
 from benchmarks.peers.wire import Document
@@ -64,31 +64,33 @@ def peers(  # noqa: PLR0913 - a command's options
 
     Each system is a process with packages of its own. Questions go to all of them before the next one is asked.
     """
-    knobs = running.load_settings()
-    asked = system or names()
-    commands = {name: command_of(name, environments) for name in asked}
-    works, said = _scenarios(scenarios, limit, seed) if scenarios else _drawn(corpus, questions, passages, limit, seed)
-    claim = {**said, "seed": seed, "model": model_meant(knobs), "embedder": knobs.embedder.model}
-    task = Peers(interleaved(asked, works), claim, _read(read), seed)
+    settings = running.load_settings()
+    system_names = system or list_systems()
+    commands = {name: command_of(name, environments) for name in system_names}
+    works, source_claim = (
+        _scenarios(scenarios, limit, seed) if scenarios else _draw_questions(corpus, questions, passages, limit, seed)
+    )
+    claim = {**source_claim, "seed": seed, "model": model_meant(settings), "embedder": settings.embedder.model}
+    task = Peers(interleaved(system_names, works), claim, _admissions(read), seed)
     with ExitStack() as stack:
-        running.perform(task, lambda: stack.enter_context(_systems(commands, knobs, patience, threads)))
+        running.perform(task, lambda: stack.enter_context(_systems(commands, settings, patience, threads)))
 
 
 @contextmanager
-def _systems(commands: dict[str, list[str]], knobs: Settings, patience: float, threads: int) -> Iterator[Systems]:
+def _systems(commands: dict[str, list[str]], settings: Settings, patience: float, threads: int) -> Iterator[Systems]:
     resolve = Catalogue.load().resolve
-    path = with_bar("Language model", resolve, model_meant(knobs), knobs)
-    tokenizer = with_bar("Tokenizer", resolve, knobs.embedder.model, knobs)
-    with standing(path, embedder_of(knobs), tokenizer, threads) as stand:
-        asked = {name: Asked(name, command, stand, patience) for name, command in commands.items()}
+    path = with_bar("Language model", resolve, model_meant(settings), settings)
+    tokenizer = with_bar("Tokenizer", resolve, settings.embedder.model, settings)
+    with standing(path, embedder_of(settings), tokenizer, threads) as stand:
+        systems = {name: SystemProcess(name, command, stand, patience) for name, command in commands.items()}
         try:
-            yield Systems(asked, stand)
+            yield Systems(systems, stand)
         finally:
-            for one in asked.values():
-                one.close()
+            for system in systems.values():
+                system.close()
 
 
-def _drawn(
+def _draw_questions(
     corpus: Path | None, questions: Path | None, passages: int, limit: int, seed: int
 ) -> tuple[list[Work], dict[str, object]]:
     """Questions that nobody has looked at, all about one library.
@@ -98,25 +100,29 @@ def _drawn(
     """
     if corpus is None or questions is None:
         raise DataError("What is to be asked? Give --corpus and --questions, or --scenarios.")
-    unseen = sample([one for one in read_questions(questions) if one.id not in known()], None, seed)
-    if len(unseen) < limit:
+    unseen_questions = sample(
+        [question for question in read_questions(questions) if question.id not in looked_at_ids()], None, seed
+    )
+    if len(unseen_questions) < limit:
         raise DataError(
-            f"{len(unseen)} questions of {questions} were never looked at; give a lower --limit, or others."
+            f"{len(unseen_questions)} questions of {questions} were never looked at; give a lower --limit, or others."
         )
-    every = {one.id: Document(one.id, one.title, one.text) for one in load_corpus(corpus)}
-    gold = [id_ for one in unseen for id_ in one.gold]
-    if lacking := [id_ for id_ in gold if id_ not in every]:
+    documents_by_id = {passage.id: Document(passage.id, passage.title, passage.text) for passage in load_corpus(corpus)}
+    gold_ids = [id_ for question in unseen_questions for id_ in question.gold]
+    if lacking_ids := [id_ for id_ in gold_ids if id_ not in documents_by_id]:
         raise DataError(
-            f"{corpus} lacks '{lacking[0]}', which a question's gold names; give the questions' own corpus."
+            f"{corpus} lacks '{lacking_ids[0]}', which a question's gold names; give the questions' own corpus."
         )
-    library = list(dict.fromkeys(gold))[:passages]
-    asked = [one for one in unseen[:limit] if set(one.gold) <= set(library)]
-    if len(asked) < limit:
-        raise DataError(f"{passages} documents hold those of {len(asked)} questions alone; give more --passages.")
+    library = list(dict.fromkeys(gold_ids))[:passages]
+    asked_questions = [question for question in unseen_questions[:limit] if set(question.gold) <= set(library)]
+    if len(asked_questions) < limit:
+        raise DataError(
+            f"{passages} documents hold those of {len(asked_questions)} questions alone; give more --passages."
+        )
     random.Random(seed).shuffle(library)  # noqa: S311 - no order of questions shows in it
-    said = {"questions": fingerprint(questions), "corpus": fingerprint(corpus), "passages": passages}
-    documents = tuple(every[id_] for id_ in library)
-    return [Work(one, documents) for one in asked], said
+    claim = {"questions": fingerprint(questions), "corpus": fingerprint(corpus), "passages": passages}
+    documents = tuple(documents_by_id[id_] for id_ in library)
+    return [Work(question, documents) for question in asked_questions], claim
 
 
 def _scenarios(path: Path, limit: int, seed: int) -> tuple[list[Work], dict[str, object]]:
@@ -125,12 +131,16 @@ def _scenarios(path: Path, limit: int, seed: int) -> tuple[list[Work], dict[str,
     Raises:
         DataError: there are none.
     """
-    every = [one for one in read_scenarios(path).values() if one.documents and not one.facts and not one.history]
-    if not every:
+    scenarios = [
+        scenario
+        for scenario in read_scenarios(path).values()
+        if scenario.documents and not scenario.facts and not scenario.history
+    ]
+    if not scenarios:
         raise DataError(f"No scenario of {path} has documents and neither facts nor history; give others.")
-    return [of_scenario(one) for one in sample(every, limit, seed)], {"scenarios": fingerprint(path)}
+    return [of_scenario(scenario) for scenario in sample(scenarios, limit, seed)], {"scenarios": fingerprint(path)}
 
 
-def _read(path: Path | None) -> dict[tuple[str, str], bool]:
-    found = read_models(path, ReadReply, "no reply that was read") if path else []
-    return {(one.system, one.id): one.admitted for one in found}
+def _admissions(path: Path | None) -> dict[tuple[str, str], bool]:
+    replies = read_models(path, ReadReply, "no reply that was read") if path else []
+    return {(reply.system, reply.id): reply.admitted for reply in replies}

@@ -42,8 +42,8 @@ def standing(model: Path, embedder: Embedder, tokenizer: Path, threads: int) -> 
 
 def tokens(stand: Stand) -> tuple[int, int]:
     """Tokens that the model has read and written so far; what it still knew from before is not read again."""
-    told = httpx.get(stand.llm.removesuffix("v1") + "metrics", timeout=60.0).text
-    counts = dict(line.rsplit(" ", 1) for line in told.splitlines() if line and not line.startswith("#"))
+    metrics = httpx.get(stand.llm.removesuffix("v1") + "metrics", timeout=60.0).text
+    counts = dict(line.rsplit(" ", 1) for line in metrics.splitlines() if line and not line.startswith("#"))
     read, written = counts["llamacpp:prompt_tokens_total"], counts["llamacpp:tokens_predicted_total"]
     return int(float(read)), int(float(written))
 
@@ -92,14 +92,14 @@ def _embedding(embedder: Embedder) -> Iterator[str]:
             texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
             with one_at_a_time:
                 vectors = embedder.encode(texts).tolist()
-            data = [{"object": "embedding", "index": n, "embedding": one} for n, one in enumerate(vectors)]
+            data = [{"object": "embedding", "index": n, "embedding": vector} for n, vector in enumerate(vectors)]
             usage = {"prompt_tokens": 0, "total_tokens": 0}
-            said = json.dumps({"object": "list", "model": embedder.name, "data": data, "usage": usage}).encode()
+            response = json.dumps({"object": "list", "model": embedder.name, "data": data, "usage": usage}).encode()
             self.send_response(200)
             self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(said)))
+            self.send_header("Content-Length", str(len(response)))
             self.end_headers()
-            self.wfile.write(said)
+            self.wfile.write(response)
 
         def log_message(self, *_: object) -> None:
             """Nothing."""

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from assistant.evaluation.reply_marks import has
+from assistant.evaluation.reply_marks import has_match
 from assistant.evaluation.scenarios import Scenario
 from assistant.experiment.datasets import Question
-from assistant.experiment.measures import answer_recall, counted, exact_match, mean, paired_difference, token_f1
+from assistant.experiment.measures import answer_recall, exact_match, mean, paired_difference, share_passed, token_f1
 from assistant.experiment.runs import Row
 from assistant.experiment.task import Rows, Summary, Task
-from benchmarks.peers.asked import OURS, Asked
+from benchmarks.peers.asked import OURS, SystemProcess
 from benchmarks.peers.stand import tokens
 from benchmarks.peers.wire import Document, Stand
 
@@ -46,9 +46,9 @@ class ReadReply:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A figure of each row that it is `of`: a share where all are True or False, else a mean."""
+    """A figure of each row that it `applies_to`: a share where all are True or False, else a mean."""
 
-    of: Callable[[Row], bool]
+    applies_to: Callable[[Row], bool]
     value: Callable[[Row], float]
 
 
@@ -85,7 +85,7 @@ _MEDIANS = ("seconds", "prompt_tokens", "completion_tokens")
 class Systems:
     """All systems that take part, and what they share."""
 
-    asked: Mapping[str, Asked]
+    processes: Mapping[str, SystemProcess]
     stand: Stand
 
 
@@ -93,70 +93,85 @@ class Systems:
 class Peers(Task[tuple[str, Work], Systems]):
     """Every question to every system: the `items` have the system's name and the question's id as key.
 
-    `read` says of a reply, by the same key, whether it admits that it doesn't know, as a person read it.
+    `admissions` says of a reply, by the same key, whether it admits that it doesn't know, as a person read it.
     """
 
     items: Mapping[tuple[str, str], tuple[str, Work]]
-    asked: Row
-    read: Mapping[tuple[str, str], bool]
+    run_claim: Row
+    admissions: Mapping[tuple[str, str], bool]
     seed: int = 0
 
     def claim(self) -> Row:
         """See `Task`; systems and questions may be added later."""
-        return self.asked
+        return self.run_claim
 
     def key(self, row: Row) -> tuple[str, str]:
         """See `Task`."""
         return row["system"], row["id"]
 
-    def row(self, item: tuple[str, Work], given: Systems) -> Row:
+    def row(self, item: tuple[str, Work], resources: Systems) -> Row:
         """See `Task`.
 
         Raises:
             DataError: the system can't take the documents.
         """
         name, work = item
-        system, before = given.asked[name], tokens(given.stand)
+        system, tokens_before = resources.processes[name], tokens(resources.stand)
         reply = system.ask(work.documents, work.question.text)
-        read, written = (after - since for after, since in zip(tokens(given.stand), before, strict=True))
+        read, written = (end - start for end, start in zip(tokens(resources.stand), tokens_before, strict=True))
         return row_of(name, work, reply, read, written) | {
-            "versions": system.learned.get("versions", {}), "learning": round(system.learned.get("seconds", 0.0), 2)
-        }  # fmt: skip
+            "versions": system.learning_report.get("versions", {}),
+            "learning": round(system.learning_report.get("seconds", 0.0), 2),
+        }
 
     def summarise(self, rows: Rows) -> Summary:
         """Each measure by system with its 95 % interval, and ours less theirs, paired, on what both were asked."""
-        every = [{**rows[key], "admitted": self.read.get(key)} for key in self.items]
-        by_system = {name: [row for row in every if row["system"] == name] for name in dict.fromkeys(_names(every))}
-        ours = {row["id"]: row for row in by_system.get(OURS, [])}
+        all_rows = [{**rows[key], "admitted": self.admissions.get(key)} for key in self.items]
+        rows_by_system = {
+            name: [row for row in all_rows if row["system"] == name] for name in dict.fromkeys(_names(all_rows))
+        }
+        our_rows = {row["id"]: row for row in rows_by_system.get(OURS, [])}
         return {
-            "systems": {name: self._told(some) for name, some in by_system.items()},
-            f"{OURS} less": {name: self._less(ours, some) for name, some in by_system.items() if name != OURS and ours},
-            "versions": {name: some[-1]["versions"] for name, some in by_system.items() if some[-1]["versions"]},
+            "systems": {name: self._summary(system_rows) for name, system_rows in rows_by_system.items()},
+            f"{OURS} less": {
+                name: self._differences(our_rows, system_rows)
+                for name, system_rows in rows_by_system.items()
+                if name != OURS and our_rows
+            },
+            "versions": {
+                name: system_rows[-1]["versions"]
+                for name, system_rows in rows_by_system.items()
+                if system_rows[-1]["versions"]
+            },
         }
 
-    def _told(self, rows: Sequence[Row]) -> Summary:
-        found: Summary = {"questions": len(rows), "failed": sum(bool(row["failed"]) for row in rows)}
+    def _summary(self, rows: Sequence[Row]) -> Summary:
+        summary: Summary = {"questions": len(rows), "failed": sum(bool(row["failed"]) for row in rows)}
         for name, measure in MEASURES.items():
-            if values := [measure.value(row) for row in rows if measure.of(row)]:
-                found[name] = counted(list(map(bool, values))) if _is_share(values) else _mean(values, self.seed)
-        found |= {f"{name}, median": float(median(row[name] for row in rows)) for name in _MEDIANS}
-        return {**found, "gigabytes, most": max(row["gigabytes"] for row in rows)}
+            if values := [measure.value(row) for row in rows if measure.applies_to(row)]:
+                summary[name] = share_passed(list(map(bool, values))) if _is_share(values) else _mean(values, self.seed)
+        summary |= {f"{name}, median": float(median(row[name] for row in rows)) for name in _MEDIANS}
+        return {**summary, "gigabytes, most": max(row["gigabytes"] for row in rows)}
 
-    def _less(self, ours: Mapping[str, Row], theirs: Sequence[Row]) -> Summary:
-        found: Summary = {}
+    def _differences(self, our_rows: Mapping[str, Row], their_rows: Sequence[Row]) -> Summary:
+        differences: Summary = {}
         for name, measure in MEASURES.items():
-            both = [(ours[row["id"]], row) for row in theirs if row["id"] in ours]
-            values = [(measure.value(a), measure.value(b)) for a, b in both if measure.of(a) and measure.of(b)]
+            row_pairs = [(our_rows[row["id"]], row) for row in their_rows if row["id"] in our_rows]
+            values = [
+                (measure.value(a), measure.value(b))
+                for a, b in row_pairs
+                if measure.applies_to(a) and measure.applies_to(b)
+            ]
             if values:
-                mine, other = zip(*values, strict=True)
-                found[name] = {**paired_difference(mine, other, self.seed), "n": len(values)}
-        return found
+                our_values, their_values = zip(*values, strict=True)
+                differences[name] = {**paired_difference(our_values, their_values, self.seed), "n": len(values)}
+        return differences
 
 
 def row_of(name: str, work: Work, reply: Mapping[str, Any], read: int, written: int) -> Row:
     """What is kept of a system's reply; one that failed is an empty one."""
     question, text = work.question, str(reply.get("text", ""))
-    shown, cited = (list(reply.get(key, ())) for key in ("shown", "cited"))
+    shown_ids, cited_ids = (list(reply.get(key, ())) for key in ("shown", "cited"))
     return {
         "id": question.id,
         "system": name,
@@ -167,11 +182,11 @@ def row_of(name: str, work: Work, reply: Mapping[str, Any], read: int, written: 
         "held": bool(answer_recall(text, question.answers)),
         "exact": bool(exact_match(text, question.answers)),
         "f1": token_f1(text, question.answers),
-        "shown": shown,
-        "gold_shown": _any_of(question.gold, shown),
-        "all_gold_shown": bool(question.gold) and set(question.gold) <= set(shown),
-        "cited": cited,
-        "gold_cited": _any_of(question.gold, cited),
+        "shown": shown_ids,
+        "gold_shown": _any_of(question.gold, shown_ids),
+        "all_gold_shown": bool(question.gold) and set(question.gold) <= set(shown_ids),
+        "cited": cited_ids,
+        "gold_cited": _any_of(question.gold, cited_ids),
         "declined": reply.get("declined"),
         "own": reply.get("own"),
         "passed": passed(work, text),
@@ -187,12 +202,14 @@ def passed(work: Work, reply: str) -> bool | None:
     """Whether the reply is as the scenario's marks ask, citations left aside; None where it has none."""
     if work.must is None:
         return None
-    return all(has(reply, one) for one in work.must) and not any(has(reply, one) for one in work.must_not)
+    return all(has_match(reply, mark) for mark in work.must) and not any(
+        has_match(reply, mark) for mark in work.must_not
+    )
 
 
 def of_scenario(scenario: Scenario) -> Work:
     """A scenario as work: what is asked about its documents."""
-    documents = tuple(Document(one.name, one.name, one.text) for one in scenario.documents)
+    documents = tuple(Document(document.name, document.name, document.text) for document in scenario.documents)
     question = Question(scenario.id, scenario.ask, (), (), scenario.expect == "no_answer")
     return Work(question, documents, scenario.must, scenario.must_not)
 
@@ -206,8 +223,8 @@ def interleaved(systems: Sequence[str], works: Iterable[Work]) -> dict[tuple[str
     }
 
 
-def _any_of(gold: Sequence[str], found: Sequence[str]) -> bool:
-    return any(one in gold for one in found)
+def _any_of(gold: Sequence[str], document_ids: Sequence[str]) -> bool:
+    return any(id_ in gold for id_ in document_ids)
 
 
 def _names(rows: Iterable[Row]) -> list[str]:

@@ -85,18 +85,18 @@ def serve(make: Callable[[Stand], System], packages: Sequence[str]) -> None:
         answers.flush()
 
 
-def _answer(system: System, asked: dict[str, Any], packages: Sequence[str]) -> dict[str, Any]:
+def _answer(system: System, message: dict[str, Any], packages: Sequence[str]) -> dict[str, Any]:
     start = perf_counter()
-    found: dict[str, Any]
+    reply: dict[str, Any]
     try:
-        if "documents" in asked:
-            system.learn([Document(**one) for one in asked["documents"]])
-            found = {"versions": {name: version(name) for name in packages}}
+        if "documents" in message:
+            system.learn([Document(**fields) for fields in message["documents"]])
+            reply = {"versions": {name: version(name) for name in packages}}
         else:
-            found = asdict(system.ask(asked["question"]))
+            reply = asdict(system.ask(message["question"]))
     except Exception as error:  # noqa: BLE001 - whatever another program raises is its result
-        found = {"failed": f"{type(error).__name__}: {error}"}
-    return {**found, "seconds": perf_counter() - start, "peak": _peak()}
+        reply = {"failed": f"{type(error).__name__}: {error}"}
+    return {**reply, "seconds": perf_counter() - start, "peak": _peak()}
 
 
 def _peak() -> int:
@@ -109,6 +109,6 @@ def _peak() -> int:
     return 0
 
 
-def ids(found: Sequence[str | None]) -> tuple[str, ...]:
+def ids(document_ids: Sequence[str | None]) -> tuple[str, ...]:
     """Ids of documents, each once, in their order; several passages may be of one document."""
-    return tuple(dict.fromkeys(one for one in found if one))
+    return tuple(dict.fromkeys(id_ for id_ in document_ids if id_))

@@ -15,7 +15,7 @@ from threading import Event
 
 from assistant.chat import Chat, Watch
 from assistant.commands.exit_status import end_with
-from assistant.commands.serve import until_told
+from assistant.commands.serve import serve_until_stopped
 from assistant.errors import LibraryError, ModelError, UtteranceError
 from assistant.llm.load import load
 from assistant.llm.models import Models
@@ -534,7 +534,7 @@ def house(
     metrics, usage = Metrics(), Usage(engine)
     watches = (metrics.watch, Allowance(usage, settings.limits).watch)
     chat = ScriptedChat(conversations, ptkb, loading, script, models, watches)
-    runs = Runs(models.line.ahead, most=settings.limits.max_answers)
+    runs = Runs(models.line.ahead, max_per_user=settings.limits.max_answers)
     logins, tokens = Logins(engine), AccessTokens(engine)
     accounts = Accounts(settings, engine, conversations)
     may = choosing(settings.web, logins)
@@ -556,7 +556,7 @@ def main() -> None:
     server: Server = serve(built, logins)
     sys.stdout.write(f"{server.url}\n")
     sys.stdout.flush()
-    until_told(server)
+    serve_until_stopped(server)
 
 
 if __name__ == "__main__":

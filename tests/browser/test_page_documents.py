@@ -14,11 +14,11 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 import assistant.chat
 from assistant import turn as flow
-from assistant.library.addresses import fetched
+from assistant.library.addresses import fetch_file
 from assistant.protocols import Parts, Progress
 from assistant.types import Turn
 from assistant.web import library as panel
-from assistant.web.folder import Followed
+from assistant.web.folder import FollowedFolder
 from assistant.web.library import OwnDocuments
 from assistant.web.server import serve
 from tests.browser import fake
@@ -100,7 +100,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
         patch.setattr(fake, "ScriptedChat", WorkingChat)
         built, logins = house(tmp_path_factory.mktemp("desk"), script, loading, upload_mb=1)
     documents = Held(built.settings)
-    followed = Followed(built.settings, lambda _user: True, built.chat.arrivals)
+    followed = FollowedFolder(built.settings, lambda _user: True, built.chat.arrivals)
     desk = Desk(serve(replace(built, documents=documents, followed=followed), logins), script, loading)
     yield desk
     desk.server.close()
@@ -199,7 +199,7 @@ def test_a_web_page_is_fetched_a_text_pasted_and_a_second_copy_told(
     web: str,  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(panel, "fetched", partial(fetched, may_reach=here))
+    monkeypatch.setattr(panel, "fetch_file", partial(fetch_file, may_reach=here))
     page.get_by_text("Add a web page").click()
     page.get_by_label("Web address").fill(f"{web}/moved")
     page.get_by_role("button", name="Add page").click()

@@ -83,8 +83,8 @@ def test_the_place_in_line_is_shown_above_the_reply(page: Page, shared: Site, as
 def test_what_nobody_watches_any_more_stops_and_its_seat_is_free_for_others(
     page: Page, shared: Site, monkeypatch: pytest.MonkeyPatch, ask
 ) -> None:
-    monkeypatch.setattr(runs, "UNWATCHED", 2.0)
-    monkeypatch.setattr(runs, "LOOK", 0.2)
+    monkeypatch.setattr(runs, "MAX_UNWATCHED_SECONDS", 2.0)
+    monkeypatch.setattr(runs, "SWEEP_SECONDS", 0.2)
     monkeypatch.setattr(shared.script, "pause", 0.4)  # too slow to come to its end by itself
     conversations, line, ann = shared.house.conversations, line_of(shared), Event()
     before = {one.id for one in conversations.list("me")}

@@ -17,7 +17,7 @@ from assistant.llm import rating
 from assistant.llm.catalogue import Catalogue, Entry
 from assistant.llm.known_models import AddedServer
 from assistant.llm.sources import Hub
-from assistant.llm.speed_test import MeasuredSpeed, place_of
+from assistant.llm.speed_test import MeasuredSpeed, processor_of
 from assistant.web import models as menu
 from assistant.web.server import serve
 from tests.browser.conftest import PHONE, Site, opened, tab
@@ -36,7 +36,7 @@ def _anew(site: Site, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     async def nothing() -> list[object]:
         return []
 
-    monkeypatch.setattr(menu, "on_this_computer", nothing)
+    monkeypatch.setattr(menu, "local_servers", nothing)
     monkeypatch.setattr(Catalogue, "is_here", lambda *_: True)
     yield
     models = site.house.models
@@ -208,10 +208,10 @@ def test_a_server_that_was_found_is_used_with_one_click(
 ) -> None:
     with StandIn(lm_studio(lambda _: "Oat drink.")) as there:
 
-        async def found() -> list[menu.Found]:
-            return [menu.Found("LM Studio", there.address, ("small",))]
+        async def found() -> list[menu.LocalServer]:
+            return [menu.LocalServer("LM Studio", there.address, ("small",))]
 
-        monkeypatch.setattr(menu, "on_this_computer", found)
+        monkeypatch.setattr(menu, "local_servers", found)
         tab(page, "Model")
         expect(card(page, "small")).to_contain_text("found on this computer")
         page.get_by_role("button", name="Use small").click()
@@ -222,11 +222,11 @@ def test_a_server_that_was_found_is_used_with_one_click(
 def test_nobody_is_asked_before_the_menu_is_opened(page: Page, monkeypatch: pytest.MonkeyPatch, ask) -> None:
     asked = []
 
-    async def found() -> list[menu.Found]:
+    async def found() -> list[menu.LocalServer]:
         asked.append(True)
         return []
 
-    monkeypatch.setattr(menu, "on_this_computer", found)
+    monkeypatch.setattr(menu, "local_servers", found)
     ask(page, DIET)
     tab(page, "Settings")
     assert not asked
@@ -343,7 +343,7 @@ def offering(site: Site, monkeypatch: pytest.MonkeyPatch) -> Iterator[StandInHub
     listed = Catalogue([*smaller, larger, Catalogue.load().entry(USUAL)])
     monkeypatch.setattr(Catalogue, "load", staticmethod(lambda: listed))
     monkeypatch.setattr(Catalogue, "is_here", lambda _self, name, _: name != "larger")
-    place = place_of("llama.cpp", settings.llm)
+    place = processor_of("llama.cpp", settings.llm)
     speed = MeasuredSpeed(USUAL, "llama.cpp", place, listed.entry(USUAL).size, read=200.0, written=20.0)
     (settings.data_dir / "speeds.json").write_text(json.dumps([asdict(speed)]))
     monkeypatch.setattr(rating, "backend_of", lambda _: "llama.cpp")

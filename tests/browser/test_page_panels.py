@@ -15,7 +15,7 @@ from assistant.errors import StoreError
 from assistant.library.index import add_documents
 from assistant.library.shelves import own_library
 from assistant.types import Tokens
-from assistant.web.choices import ChoicesOf
+from assistant.web.choices import UserChoices
 from tests.browser.conftest import Site, expect_preferences, opened, tab
 
 DIET = "What is a good diet?"
@@ -255,9 +255,9 @@ def test_a_loop_in_rounds_brings_its_number_of_passages_until_one_is_chosen(page
 def test_a_menu_that_tells_twice_leaves_a_number_alone_that_was_typed_in_between(
     page: Page, site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    keep, told, over = ChoicesOf.keep, [], Event()
+    keep, told, over = UserChoices.keep, [], Event()
 
-    def second_one_late(self: ChoicesOf, user: str, name: str, value: object) -> bool:
+    def second_one_late(self: UserChoices, user: str, name: str, value: object) -> bool:
         told.append(name)
         if told != ["loop", "loop"]:
             return keep(self, user, name, value)
@@ -266,7 +266,7 @@ def test_a_menu_that_tells_twice_leaves_a_number_alone_that_was_typed_in_between
         over.set()
         return changed
 
-    monkeypatch.setattr(ChoicesOf, "keep", second_one_late)
+    monkeypatch.setattr(UserChoices, "keep", second_one_late)
     tab(page, "Settings")
     number = page.locator("#k input[type=number]")
     page.get_by_label("How passages are found").click()

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, Request, Route, e
 from assistant.errors import StoreError
 from assistant.store.database import connect
 from assistant.store.users import Logins
-from assistant.web.security import NOTHING, POLICY
+from assistant.web.security import DENY_ALL_POLICY, POLICY
 from assistant.web.server import serve
 from tests.browser.conftest import WAIT, Site, filled, forget, opened, quiet, tab
 from tests.browser.fake import HOSTILE, Loaded, Script, house
@@ -111,7 +111,7 @@ def test_the_scripts_are_asked_for_anew_and_nothing_beside_them_is_given(site) -
     status, _, headers = answer(site, "/js/page.js")
     assert (status, headers["cache-control"]) == (200, "no-cache")
     assert "javascript" in headers["content-type"]
-    assert headers["content-security-policy"] == NOTHING
+    assert headers["content-security-policy"] == DENY_ALL_POLICY
     assert answer(site, "/js/../page.py")[0] == 404
     assert answer(site, "/js/%2e%2e/page.py")[0] == 404
 

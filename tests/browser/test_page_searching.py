@@ -11,7 +11,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 from assistant.library.collections import make, put
 from assistant.library.shelves import library_folder, locked, own_library
 from assistant.protocols import silent
-from assistant.web.searching import A_PAGE
+from assistant.web.searching import PAGE_SIZE
 from tests.browser.test_page_documents import Desk, kept  # noqa: F401 - a fixture
 from tests.test_readers import make_pdf
 
@@ -27,7 +27,7 @@ def filled(kept: Desk, tmp_path_factory: pytest.TempPathFactory) -> Desk:  # noq
     folder, settings = tmp_path_factory.mktemp("filled"), kept.house.settings
     text = folder / "house.txt"
     text.write_text(f"{FILLER}{KEY}\n\n{FILLER}")
-    notes = [folder / f"note{n}.txt" for n in range(A_PAGE + 2)]
+    notes = [folder / f"note{n}.txt" for n in range(PAGE_SIZE + 2)]
     for n, file in enumerate(notes):
         file.write_text(f"A note of number {n} on barley.")
     files = [text, make_pdf(folder / "winter.pdf", "Water.\n", f"Heating.\n{BOILER}", title="Winter"), *notes]
@@ -93,18 +93,18 @@ def test_a_hit_in_a_pdf_opens_its_page(page: Page) -> None:
 
 def test_a_library_is_chosen_pages_are_turned_and_what_is_not_there_is_told(page: Page) -> None:
     searched(page, "barley")
-    expect(page.locator(".card")).to_have_count(A_PAGE)
+    expect(page.locator(".card")).to_have_count(PAGE_SIZE)
     expect(page.get_by_text("Before")).to_have_count(0)
     page.get_by_role("link", name="More").click()
     expect(page.locator(".card")).to_have_count(2)
-    expect(page.locator("ol")).to_have_attribute("start", str(A_PAGE + 1))
+    expect(page.locator("ol")).to_have_attribute("start", str(PAGE_SIZE + 1))
     expect(page.get_by_role("link", name="More")).to_have_count(0)
     page.get_by_role("link", name="Before").click()
-    expect(page.locator(".card")).to_have_count(A_PAGE)
+    expect(page.locator(".card")).to_have_count(PAGE_SIZE)
     searched(page, "barley", "Collection @homes")
     expect(page.locator(".nothing")).to_contain_text("No passage has these words in Collection @homes")
     page.get_by_role("link", name="search everything").click()
-    expect(page.locator(".card")).to_have_count(A_PAGE)
+    expect(page.locator(".card")).to_have_count(PAGE_SIZE)
 
 
 def test_a_library_that_is_being_indexed_is_told(page: Page, filled: Desk) -> None:
@@ -114,8 +114,8 @@ def test_a_library_that_is_being_indexed_is_told(page: Page, filled: Desk) -> No
     with locked(library_folder(own_library("me"), filled.house.settings)):
         page.reload()
         expect(notes).to_contain_text("My documents: it is being indexed")
-        expect(page.locator(".card")).to_have_count(A_PAGE)
-    with filled.house.chat.arrivals.of("me", silent, ["tea.txt"]) as tell:
+        expect(page.locator(".card")).to_have_count(PAGE_SIZE)
+    with filled.house.chat.arrivals.track("me", silent, ["tea.txt"]) as tell:
         tell(1, 4)
         page.reload()
         expect(notes).to_contain_text("Documents of yours are being added (25 %)")

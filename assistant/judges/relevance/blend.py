@@ -44,9 +44,9 @@ class Blend(JsonFile):
     pairs: int = 0
     version: Literal[2] = 2
 
-    def __call__(self, judged: float, other: float) -> float:
+    def __call__(self, judge_score: float, other_score: float) -> float:
         """The combined s_j."""
-        return self.judge * judged + self.other * other + self.intercept
+        return self.judge * judge_score + self.other * other_score + self.intercept
 
 
 class BlendedEstimator:
@@ -60,12 +60,15 @@ class BlendedEstimator:
 
     def estimate(self, question: str, passages: Sequence[Passage], stop: Event) -> list[Relevance]:
         """One estimate for each passage; see `Estimator`."""
-        judged = self._judge.estimate(question, passages, stop)
+        estimates = self._judge.estimate(question, passages, stop)
         if stop.is_set():
-            return judged
+            return estimates
         with autocast_bf16():
-            alike = cosines(self._embedder, question, passages)
-        return [Relevance.of_score(self._blend(one.score, cosine)) for one, cosine in zip(judged, alike, strict=True)]
+            similarities = cosines(self._embedder, question, passages)
+        return [
+            Relevance.of_score(self._blend(estimate.score, cosine))
+            for estimate, cosine in zip(estimates, similarities, strict=True)
+        ]
 
 
 class TwoStageEstimator:
@@ -82,12 +85,14 @@ class TwoStageEstimator:
 
     def estimate(self, question: str, passages: Sequence[Passage], stop: Event) -> list[Relevance]:
         """One estimate for each passage; see `Estimator`."""
-        quick = [one.score for one in self._quick.estimate(question, passages, stop)]
-        best = sorted(range(len(passages)), key=lambda n: -quick[n])[:AGAIN]
-        estimates = self._judge.estimate(question, [passages[n] for n in best], stop)
-        judged = dict(zip(best, (one.score for one in estimates), strict=True))
-        lowest = min(judged.values(), default=0.0)
-        return [Relevance.of_score(self._blend(judged.get(n, lowest), score)) for n, score in enumerate(quick)]
+        quick_scores = [estimate.score for estimate in self._quick.estimate(question, passages, stop)]
+        best_indices = sorted(range(len(passages)), key=lambda n: -quick_scores[n])[:AGAIN]
+        estimates = self._judge.estimate(question, [passages[n] for n in best_indices], stop)
+        judge_scores = dict(zip(best_indices, (estimate.score for estimate in estimates), strict=True))
+        lowest = min(judge_scores.values(), default=0.0)
+        return [
+            Relevance.of_score(self._blend(judge_scores.get(n, lowest), score)) for n, score in enumerate(quick_scores)
+        ]
 
 
 def autocast_bf16() -> AbstractContextManager[Any]:

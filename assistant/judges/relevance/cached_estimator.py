@@ -27,11 +27,13 @@ class CachedEstimator:
         """One estimate for each passage; see `Estimator`. Nothing is cached if `stop` was set."""
         keys = [(question, passage.titled) for passage in passages]
         with self._lock:
-            found = {key: self._known[key] for key in keys if key in self._known}
-        new = {key: passage for key, passage in zip(keys, passages, strict=True) if key not in found}
-        if new:
-            found |= dict(zip(new, self._estimator.estimate(question, list(new.values()), stop), strict=True))
+            estimates = {key: self._known[key] for key in keys if key in self._known}
+        missing = {key: passage for key, passage in zip(keys, passages, strict=True) if key not in estimates}
+        if missing:
+            estimates |= dict(
+                zip(missing, self._estimator.estimate(question, list(missing.values()), stop), strict=True)
+            )
         if not stop.is_set():
             with self._lock:
-                self._known.update(found)
-        return [found[key] for key in keys]
+                self._known.update(estimates)
+        return [estimates[key] for key in keys]

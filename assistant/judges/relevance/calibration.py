@@ -66,14 +66,14 @@ class Calibration(JsonFile):
         Raises:
             ModelError: the file can't be read, is of another version, or was fitted for another estimator.
         """
-        found = super().load(path)
-        if found.method == "isotonic" and not found.knots:
+        calibration = super().load(path)
+        if calibration.method == "isotonic" and not calibration.knots:
             raise ModelError(f"The calibration {path} has no knots; {cls.AGAIN}.")
-        if estimator and found.estimator != estimator:
+        if estimator and calibration.estimator != estimator:
             raise ModelError(
-                f"The calibration {path} was fitted for {found.estimator}, not for {estimator}; {cls.AGAIN}."
+                f"The calibration {path} was fitted for {calibration.estimator}, not for {estimator}; {cls.AGAIN}."
             )
-        return found
+        return calibration
 
 
 class CalibratedEstimator:
@@ -86,7 +86,7 @@ class CalibratedEstimator:
 
     def estimate(self, question: str, passages: Sequence[Passage], stop: Event) -> list[Relevance]:
         """One calibrated estimate for each passage; see `Estimator`."""
-        return [self._calibration.apply(one) for one in self._estimator.estimate(question, passages, stop)]
+        return [self._calibration.apply(relevance) for relevance in self._estimator.estimate(question, passages, stop)]
 
 
 def fit(estimator: str, method: Method, scores: Sequence[float], relevant: Sequence[bool]) -> Calibration:
@@ -122,8 +122,8 @@ def _isotonic(estimator: str, x: NDArray[np.float64], y: NDArray[np.bool_]) -> C
     from sklearn.isotonic import IsotonicRegression  # noqa: PLC0415
 
     # Laplace's rule for the ends, where few pairs would look certain: one more miss at the top, one hit at the bottom.
-    ends, odd = np.append(x, [x.max(), x.min()]), np.append(y, [False, True])
-    model = IsotonicRegression(out_of_bounds="clip").fit(ends, odd)
+    padded_scores, padded_labels = np.append(x, [x.max(), x.min()]), np.append(y, [False, True])
+    model = IsotonicRegression(out_of_bounds="clip").fit(padded_scores, padded_labels)
     knots = tuple((float(s), float(r)) for s, r in zip(model.X_thresholds_, model.y_thresholds_, strict=True))
     if knots[0][1] == knots[-1][1]:
         raise DataError(f"The scores of {estimator} don't rise with relevance, so they can't be calibrated.")

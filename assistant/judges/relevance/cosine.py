@@ -20,8 +20,8 @@ class CosineEstimator:
 
     def estimate(self, question: str, passages: Sequence[Passage], stop: Event) -> list[Relevance]:  # noqa: ARG002
         """One estimate for each passage; see `Estimator`. A cosine below 0 counts as 0."""
-        alike = cosines(self._embedder, question, passages)
-        return [Relevance.of_confidence(min(max(cosine, 0.0), 1.0)) for cosine in alike]
+        similarities = cosines(self._embedder, question, passages)
+        return [Relevance.of_confidence(min(max(cosine, 0.0), 1.0)) for cosine in similarities]
 
 
 def cosines(embedder: Embedder, question: str, passages: Sequence[Passage]) -> list[float]:
@@ -29,4 +29,4 @@ def cosines(embedder: Embedder, question: str, passages: Sequence[Passage]) -> l
     if not passages:
         return []
     texts = [passage.titled for passage in passages]
-    return [float(one) for one in embedder.encode(texts) @ embedder.encode([question])[0]]
+    return [float(cosine) for cosine in embedder.encode(texts) @ embedder.encode([question])[0]]

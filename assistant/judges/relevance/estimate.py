@@ -23,19 +23,19 @@ def estimates(question: str, passages: Sequence[Passage], estimator: Estimator, 
     A lease or a manual says much in few words. The estimator, which was trained on passages about one matter each,
     would overlook the one sentence that answers (docs/results/documents.md).
     """
-    close = [passage for passage in passages if passage.own][:READ_CLOSELY]
-    single = [
+    own_passages = [passage for passage in passages if passage.own][:READ_CLOSELY]
+    own_sentences = [
         (passage.id, replace(passage, id=f"{passage.id} {n}", text=quote(passage.text, span)))
-        for passage in close
+        for passage in own_passages
         for n, span in enumerate(sentences(passage.text))
     ]
     if not passages:
         return []
-    found = estimator.estimate(question, [*passages, *(one for _, one in single)], stop)
-    best = dict(zip((passage.id for passage in passages), found[: len(passages)], strict=True))
-    for (whole, _), one in zip(single, found[len(passages) :], strict=True):
-        best[whole] = max(best[whole], one, key=lambda relevance: relevance.score)
-    return [best[passage.id] for passage in passages]
+    relevances = estimator.estimate(question, [*passages, *(sentence for _, sentence in own_sentences)], stop)
+    best_by_id = dict(zip((passage.id for passage in passages), relevances[: len(passages)], strict=True))
+    for (passage_id, _), estimate in zip(own_sentences, relevances[len(passages) :], strict=True):
+        best_by_id[passage_id] = max(best_by_id[passage_id], estimate, key=lambda relevance: relevance.score)
+    return [best_by_id[passage.id] for passage in passages]
 
 
 def reranked(
@@ -54,9 +54,9 @@ def reranked(
 def above_relative_cutoff(confidences: Sequence[float], share: float, k: int) -> list[bool]:
     """Which confidences reach `share` of the highest among the first `k`; at least one of the first `k` does."""
     best = max(confidences[:k], default=0.0)
-    return [one >= share * best for one in confidences]
+    return [confidence >= share * best for confidence in confidences]
 
 
 def set_confidence(relevance: Sequence[Relevance]) -> float:
     """The confidence that a set of passages holds the answer: max_j r_j (RE-RAG, section 5.1); 0 for an empty set."""
-    return max((one.confidence for one in relevance), default=0.0)
+    return max((estimate.confidence for estimate in relevance), default=0.0)

@@ -40,8 +40,8 @@ def load(name: str, llm: Callable[[], LLM], settings: Settings, progress: Progre
         from assistant.judges.relevance.cosine import CosineEstimator  # noqa: PLC0415
         from assistant.llm.embedder import SentenceEmbedder  # noqa: PLC0415
 
-        return CosineEstimator(SentenceEmbedder(_folder(settings.embedder.model, settings, progress)))
-    return _of_folder(_named(name, settings, progress), None, settings, progress)
+        return CosineEstimator(SentenceEmbedder(_model_folder(settings.embedder.model, settings, progress)))
+    return _estimator_in(_estimator_folder(name, settings, progress), None, settings, progress)
 
 
 def load_calibrated(
@@ -55,7 +55,7 @@ def load_calibrated(
     estimator = load(name, llm, settings, progress)
     has_folder = name not in (BY_LLM, BY_COSINE)
     return _calibrated(
-        estimator, calibration or (_calibration_in(_named(name, settings, progress)) if has_folder else None)
+        estimator, calibration or (_calibration_in(_estimator_folder(name, settings, progress)) if has_folder else None)
     )
 
 
@@ -75,13 +75,13 @@ def chosen(
         return None
     module = estimators.named(knobs.estimator)
     if isinstance(module, estimators.PromptedModule):
-        asking, curve = module.asking, Path(knobs.calibration) if knobs.calibration else None
-        return lambda llm: _calibrated(asking(llm), curve)
-    ready = CachedEstimator(_ready(module, settings, progress, embedder, instead))
-    return lambda _: ready
+        asking, calibration_path = module.asking, Path(knobs.calibration) if knobs.calibration else None
+        return lambda llm: _calibrated(asking(llm), calibration_path)
+    estimator = CachedEstimator(_trained_estimator(module, settings, progress, embedder, instead))
+    return lambda _: estimator
 
 
-def _ready(
+def _trained_estimator(
     module: estimators.TrainedModule | estimators.AdapterModule,
     settings: Settings,
     progress: Progress,
@@ -91,22 +91,22 @@ def _ready(
     """The trained estimator that is set, or the shipped one if the larger can't be loaded."""
     knobs, folder = settings.relevance, module.SHIPPED
     if knobs.model:
-        folder = _folder(knobs.model, settings, progress)
+        folder = _model_folder(knobs.model, settings, progress)
     if folder is None:
         raise SettingsError(
             f"No {knobs.estimator} estimator comes with Sequitur; set relevance.model to the folder of one."
         )
     try:
-        judge = _of_folder(folder, embedder, settings, progress)
+        judge = _estimator_in(folder, embedder, settings, progress)
     except ModelError as error:
         if knobs.model or not isinstance(module, estimators.AdapterModule):
             raise
         instead("relevance", error)
-        folder, judge = SHIPPED, _of_folder(SHIPPED, embedder, settings, progress)
+        folder, judge = SHIPPED, _estimator_in(SHIPPED, embedder, settings, progress)
     return _calibrated(judge, Path(knobs.calibration) if knobs.calibration else _calibration_in(folder))
 
 
-def _of_folder(folder: Path, embedder: Embedder | None, settings: Settings, progress: Progress) -> Estimator:
+def _estimator_in(folder: Path, embedder: Embedder | None, settings: Settings, progress: Progress) -> Estimator:
     """The estimator of a folder, blended with a second score if it has a blend."""
     if (folder / CONFIG).exists():
         return _two_stage(folder, embedder, settings, progress)
@@ -119,8 +119,8 @@ def _two_stage(folder: Path, embedder: Embedder | None, settings: Settings, prog
     from assistant.judges.relevance.blend import NAME, Blend, TwoStageEstimator  # noqa: PLC0415
     from assistant.judges.relevance.estimators import large  # noqa: PLC0415
 
-    judge = large.added(folder, _name(folder), encoder(settings, progress))
-    quick = _of_folder(SHIPPED, embedder, settings, progress)
+    judge = large.added(folder, _estimator_name(folder), encoder(settings, progress))
+    quick = _estimator_in(SHIPPED, embedder, settings, progress)
     return TwoStageEstimator(judge, quick, Blend.load(folder / NAME))
 
 
@@ -136,12 +136,12 @@ def parts_of_blend(
     from assistant.judges.relevance.estimators import large  # noqa: PLC0415
 
     if (folder / CONFIG).exists():
-        quick = _of_folder(SHIPPED, embedder, settings, silent)
+        quick = _estimator_in(SHIPPED, embedder, settings, silent)
 
-        def other(question: str, passages: Sequence[Passage]) -> list[float]:
-            return [one.score for one in quick.estimate(question, passages, Event())]
+        def quick_scores(question: str, passages: Sequence[Passage]) -> list[float]:
+            return [estimate.score for estimate in quick.estimate(question, passages, Event())]
 
-        return large.added(folder, _name(folder), encoder(settings, silent)), other, quick.name
+        return large.added(folder, _estimator_name(folder), encoder(settings, silent)), quick_scores, quick.name
     judge = trained("seq2seq" if is_encoder_decoder(folder) else "cross_encoder", folder)
     return judge, partial(cosines, embedder), embedder.name
 
@@ -154,10 +154,10 @@ def trained(kind: str, folder: Path) -> Estimator:
     """
     module = estimators.named(kind)
     assert isinstance(module, estimators.TrainedModule)  # noqa: S101 - callers know
-    return module.trained(folder, _name(folder))
+    return module.trained(folder, _estimator_name(folder))
 
 
-def _name(folder: Path) -> str:
+def _estimator_name(folder: Path) -> str:
     if SHIPPED.parents[1] in folder.parents:  # it comes with Sequitur
         return folder.name
     from assistant.judges.relevance.blend import NAME  # noqa: PLC0415
@@ -176,18 +176,20 @@ def _blended(
     return BlendedEstimator(judge, _embedder(blend.beside, embedder, settings, progress), blend)
 
 
-def _embedder(name: str, given: Embedder | None, settings: Settings, progress: Progress) -> Embedder:
-    if given is not None and given.name == name:
-        return given
+def _embedder(name: str, embedder: Embedder | None, settings: Settings, progress: Progress) -> Embedder:
+    if embedder is not None and embedder.name == name:
+        return embedder
     from assistant.llm.embedder import SentenceEmbedder  # noqa: PLC0415
 
-    mine = _folder(settings.embedder.model, settings, progress)
-    return SentenceEmbedder(mine if name_of(mine) == name else _blended_with(name, settings, progress))
+    configured_folder = _model_folder(settings.embedder.model, settings, progress)
+    return SentenceEmbedder(
+        configured_folder if name_of(configured_folder) == name else _embedder_folder(name, settings, progress)
+    )
 
 
-def _blended_with(name: str, settings: Settings, progress: Progress) -> Path:
+def _embedder_folder(name: str, settings: Settings, progress: Progress) -> Path:
     try:
-        return _folder(name, settings, progress)
+        return _model_folder(name, settings, progress)
     except ModelError as error:
         raise ModelError(f"This estimator needs the embedder '{name}'; name it as embedder.model. ({error})") from error
 
@@ -201,15 +203,15 @@ def _calibration_in(folder: Path) -> Path | None:
     return path if path.exists() else None
 
 
-def _named(name: str, settings: Settings, progress: Progress) -> Path:
+def _estimator_folder(name: str, settings: Settings, progress: Progress) -> Path:
     if name == LARGE:
         from assistant.judges.relevance.estimators.large import FOLDER  # noqa: PLC0415
 
         return FOLDER
-    return _folder("" if name == SHIPPED.name else name, settings, progress)
+    return _model_folder("" if name == SHIPPED.name else name, settings, progress)
 
 
-def _folder(name: str, settings: Settings, progress: Progress) -> Path:
+def _model_folder(name: str, settings: Settings, progress: Progress) -> Path:
     if not name:
         return SHIPPED
     from assistant.llm.catalogue import Catalogue  # noqa: PLC0415

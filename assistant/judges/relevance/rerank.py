@@ -26,26 +26,35 @@ def with_relevance(turn: Turn, candidates: Sequence[Passage], parts: Parts, stop
     if parts.estimator is None:
         return turn.with_event("relevance_failed", "no relevance estimator is set.")
     try:
-        judged = _ranked(turn, candidates, parts.estimator(parts.llm), parts, stop)
+        ranked_turn = _ranked(turn, candidates, parts.estimator(parts.llm), parts, stop)
     except SequiturError as error:
         return turn.with_event("relevance_failed", error)
     except Exception as error:  # noqa: BLE001 - a model may fail in any way, and an answer doesn't depend on this one
         _LOG.exception("the relevance estimator failed")
         return turn.with_event("relevance_failed", f"the relevance estimator failed ({error}).")
-    return turn if stop.is_set() else judged
+    return turn if stop.is_set() else ranked_turn
 
 
 def _ranked(turn: Turn, candidates: Sequence[Passage], estimator: Estimator, parts: Parts, stop: Event) -> Turn:
     k, knobs = turn.choices.k, parts.settings.relevance
-    asked = [turn.question, turn.contextual] if knobs.rerank and turn.used_facts else [turn.question]
-    found = [estimates(question, candidates, estimator, stop) for question in asked]
-    relevance = [max(of_one, key=lambda one: one.score) for of_one in zip(*found, strict=True)]
-    judged = [replace(one, confidence=known.confidence) for one, known in zip(candidates, relevance, strict=True)]
+    questions = [turn.question, turn.contextual] if knobs.rerank and turn.used_facts else [turn.question]
+    estimate_rows = [estimates(question, candidates, estimator, stop) for question in questions]
+    relevance = [
+        max(passage_estimates, key=lambda estimate: estimate.score)
+        for passage_estimates in zip(*estimate_rows, strict=True)
+    ]
+    ranked = [
+        replace(passage, confidence=estimate.confidence)
+        for passage, estimate in zip(candidates, relevance, strict=True)
+    ]
     if knobs.rerank:
-        fits = [Relevance.of_score(fmean(one.score for one in of_one)) for of_one in zip(*found, strict=True)]
-        judged = [passage for passage, _ in reranked(judged, fits, max(k, knobs.rerank_top_k), PRIOR)]
+        mean_relevance = [
+            Relevance.of_score(fmean(estimate.score for estimate in passage_estimates))
+            for passage_estimates in zip(*estimate_rows, strict=True)
+        ]
+        ranked = [passage for passage, _ in reranked(ranked, mean_relevance, max(k, knobs.rerank_top_k), PRIOR)]
     confidence = Confidence(set_confidence(relevance), knobs.threshold, estimator.name, estimator.calibration)
-    least = knobs.min_relative_confidence if turn.choices.form == "chat" else 0.0
-    kept = above_relative_cutoff([passage.confidence or 0.0 for passage in judged], least, k)
-    shown, reserve = (tuple(compress(judged[part], kept[part])) for part in (slice(k), slice(k, None)))
+    min_share = knobs.min_relative_confidence if turn.choices.form == "chat" else 0.0
+    above_cutoff = above_relative_cutoff([passage.confidence or 0.0 for passage in ranked], min_share, k)
+    shown, reserve = (tuple(compress(ranked[part], above_cutoff[part])) for part in (slice(k), slice(k, None)))
     return replace(turn, passages=shown, reserve=reserve, confidence=confidence)

@@ -45,19 +45,19 @@ def marginal(scores: Sequence[float], log_likelihoods: Sequence[Sequence[float]]
     Raises:
         ValueError: a row has not one value a passage, or a value is no log-probability.
     """
-    logs = log_weights(scores)
-    found = []
+    log_priors = log_weights(scores)
+    log_marginals = []
     for row in log_likelihoods:
         values = np.asarray(row, dtype=np.float64)
-        if values.shape != logs.shape:
-            raise ValueError(f"there are {len(values)} likelihoods for {len(logs)} passages")
+        if values.shape != log_priors.shape:
+            raise ValueError(f"there are {len(values)} likelihoods for {len(log_priors)} passages")
         if not (values <= ROUNDING).all():
             raise ValueError("a log-likelihood has to be 0 or less")
-        found.append(float(np.logaddexp.reduce(logs + values)) if len(values) else -inf)
-    return found
+        log_marginals.append(float(np.logaddexp.reduce(log_priors + values)) if len(values) else -inf)
+    return log_marginals
 
 
 def best(log_probabilities: Sequence[float]) -> int | None:
-    """The place of the likeliest answer, the first of equals; None if none has any chance."""
-    found = max(range(len(log_probabilities)), key=lambda n: log_probabilities[n], default=None)
-    return None if found is None or log_probabilities[found] == -inf else found
+    """The index of the likeliest answer, the first of equals; None if none has any chance."""
+    likeliest = max(range(len(log_probabilities)), key=lambda n: log_probabilities[n], default=None)
+    return None if likeliest is None or log_probabilities[likeliest] == -inf else likeliest

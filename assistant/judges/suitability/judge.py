@@ -85,35 +85,38 @@ class Both:
         has 0.
         """
         rows = [[0.0] * len(texts) for _ in facts]
-        for (n, place), found in self.evidence(facts, texts, stop, question).items():
-            rows[n][place] = self.blend(texts[place], found)
+        for (fact_index, text_index), log_odds in self.evidence(facts, texts, stop, question).items():
+            rows[fact_index][text_index] = self.blend(texts[text_index], log_odds)
         return rows
 
     def evidence(
         self, facts: Sequence[str], texts: Sequence[str], stop: Event, question: str = ""
     ) -> dict[tuple[int, int], tuple[float, float]]:
-        """The log-odds that tags and reader give to pairs, by the places of fact and text; of those that were read."""
+        """The log-odds that tags and reader give to pairs, by the indices of fact and text; of those that were read."""
         question = question if self.blend.questions else ""
-        told = [" ".join(fact.split()) for fact in facts]
-        shown = [" ".join(text.split()) for text in texts]
-        by_tags = self.tags.clashes(told, shown, stop)
-        read = [n for n in self._first(told, stop) if told[n]]
+        clean_facts = [" ".join(fact.split()) for fact in facts]
+        clean_texts = [" ".join(text.split()) for text in texts]
+        by_tags = self.tags.clashes(clean_facts, clean_texts, stop)
+        fact_indices = [n for n in self._facts_to_read(clean_facts, stop) if clean_facts[n]]
         pairs = {
-            (n, place): (told[n], as_reply(text, question)) for n in read for place, text in enumerate(shown) if text
+            (fact_index, text_index): (clean_facts[fact_index], as_reply(text, question))
+            for fact_index in fact_indices
+            for text_index, text in enumerate(clean_texts)
+            if text
         }
         logits = self.reader.logits(list(pairs.values()), stop)
         return {
-            place: (_evidence(by_tags[place[0]][place[1]]), logits[pair])
-            for place, pair in pairs.items()
+            position: (_log_odds(by_tags[position[0]][position[1]]), logits[pair])
+            for position, pair in pairs.items()
             if pair in logits
         }
 
-    def _first(self, facts: Sequence[str], stop: Event) -> list[int]:
-        """The places of the facts that are read."""
+    def _facts_to_read(self, facts: Sequence[str], stop: Event) -> list[int]:
+        """The indices of the facts that are read."""
         if len(facts) <= FACTS:
             return list(range(len(facts)))
-        sure = self.tags.rules_out(facts, stop)
-        return sorted(range(len(facts)), key=lambda n: -sure[n])[:FACTS]
+        probabilities = self.tags.rules_out(facts, stop)
+        return sorted(range(len(facts)), key=lambda n: -probabilities[n])[:FACTS]
 
 
 def judge_of(folder: Path, embedder: Embedder, base: Path | None = None) -> SuitabilityJudge:
@@ -147,9 +150,9 @@ def shipped(settings: Settings, embedder: Embedder, progress: Progress, instead:
         return judge_of(SHIPPED, embedder)
 
 
-def _evidence(probability: float) -> float:
+def _log_odds(probability: float) -> float:
     """The log-odds of a probability by tags, even where it is 0: then they had nothing to weigh, and know nothing."""
     if not probability:
         return 0.0
-    inside = min(max(probability, _EDGE), 1 - _EDGE)
-    return log(inside / (1 - inside))
+    clipped = min(max(probability, _EDGE), 1 - _EDGE)
+    return log(clipped / (1 - clipped))

@@ -62,10 +62,10 @@ class Knowledge:
     @cached_property
     def places(self) -> dict[str, list[int]]:
         """Where the things of each plain name stand."""
-        found: dict[str, list[int]] = {}
+        positions: dict[str, list[int]] = {}
         for n, name in enumerate(self.names):
-            found.setdefault(plain(name), []).append(n)
-        return found
+            positions.setdefault(plain(name), []).append(n)
+        return positions
 
     @cached_property
     def tag_places(self) -> dict[str, int]:
@@ -101,26 +101,26 @@ class Knowledge:
         try:
             notes = json.loads((folder / NOTES).read_text(encoding="utf-8"))
             names_read = tuple((folder / NAMES).read_text(encoding="utf-8").splitlines())
-            with np.load(folder / ARRAYS) as stored:
-                read = {name: stored[name].astype(np.float32) for name in stored.files}
-            if not len(names_read) == len(read["things"]) == len(read["has"]):
+            with np.load(folder / ARRAYS) as archive:
+                arrays = {name: archive[name].astype(np.float32) for name in archive.files}
+            if not len(names_read) == len(arrays["things"]) == len(arrays["has"]):
                 raise ValueError("its names and things differ in number")  # noqa: TRY301
             parts: dict[str, Any] = {
-                **{name: read[name] for name in _ARRAYS},
-                **{net: Network(*(read[f"{net}_{n}"] for n in _LAYERS)) for net in _NETWORKS},
+                **{name: arrays[name] for name in _ARRAYS},
+                **{net: Network(*(arrays[f"{net}_{n}"] for n in _LAYERS)) for net in _NETWORKS},
                 **{name: notes[name] for name in _NOTES},
             }
             return Knowledge(
                 names=names_read,
                 tags=tuple(tag.replace("_", " ") for tag in notes["tags"].split()),
-                things=read["things"] * read["scale"],
-                has=read["has"] / 2,
+                things=arrays["things"] * arrays["scale"],
+                has=arrays["has"] / 2,
                 ordinary=frozenset(notes["ordinary"].split()),
                 **parts,
             )
         except Exception as error:  # a broken archive may raise anything
-            told = f"{folder} holds no complete judge ({error}); get or train it again."
-            raise ModelError(f"The suitability judge can't be used: {told}") from error
+            problem = f"{folder} holds no complete judge ({error}); get or train it again."
+            raise ModelError(f"The suitability judge can't be used: {problem}") from error
 
 
 _ARRAYS = ("rules", "named", "offers", "mix")
@@ -130,11 +130,11 @@ _NOTES = ("embedder", "threshold", "chosen_on")
 
 def linear(vectors: Array, weights: Array) -> Array:
     """Logits (n, k) of vectors (n, d) by `weights` (k, d + 1), whose last column is the bias."""
-    found: Array = np.asarray(vectors @ weights[:, :-1].T + weights[:, -1])
-    return found
+    logits: Array = np.asarray(vectors @ weights[:, :-1].T + weights[:, -1])
+    return logits
 
 
 def sigmoid(logits: Array) -> Array:
     """The probabilities that belong to logits, of the same shape."""
-    found: Array = np.asarray(1 / (1 + np.exp(-np.clip(logits, -30, 30))), np.float32)
-    return found
+    probabilities: Array = np.asarray(1 / (1 + np.exp(-np.clip(logits, -30, 30))), np.float32)
+    return probabilities

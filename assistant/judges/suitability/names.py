@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 _WORD = re.compile(r"[\w'’-]+")
 # A known name has so many words at most, an unknown one so many.
-_LONGEST, _UNKNOWN = 6, 2
+_MAX_KNOWN_WORDS, _MAX_UNKNOWN_WORDS = 6, 2
 # A name neither begins nor ends with one of these.
 JOINING = frozenset(
     "a an and any are as at be but by for from has have i i'm if in into is it its me my no not of off on or our some "
     "that the their them then there these they this to too up was we will with you your".split()
 )
 # What stands for a name that is hidden.
-_HIDDEN = "this"
+_PLACEHOLDER = "this"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,32 +29,38 @@ class Name:
     known: bool
 
 
-def names(text: str, known: Container[str]) -> list[Name]:
+def names(text: str, known_names: Container[str]) -> list[Name]:
     """Known names, the longest ones, with what they begin with; and the other words, alone and by two.
 
     "Butter" isn't in "peanut butter", but "peanut" is.
     """
     words = list(_WORD.finditer(text))
-    found, place = list[Name](), 0
-    free: list[list[int]] = [[]]
-    while place < len(words):
-        spans = (_name(text, words, place, end) for end in range(min(place + _LONGEST, len(words)), place, -1))
-        name = next((one for one in spans if one.plain in known and one.plain not in JOINING), None)
+    matches, position = list[Name](), 0
+    unknown_runs: list[list[int]] = [[]]
+    while position < len(words):
+        spans = (
+            _name_at(text, words, position, end)
+            for end in range(min(position + _MAX_KNOWN_WORDS, len(words)), position, -1)
+        )
+        name = next((span for span in spans if span.plain in known_names and span.plain not in JOINING), None)
         if name is None:
-            free[-1].append(place)
-            place += 1
+            unknown_runs[-1].append(position)
+            position += 1
             continue
-        end = next(n for n in range(place, len(words)) if words[n].end() == name.end) + 1
-        inner = (_name(text, words, place, cut) for cut in range(place + 1, end))
-        found += [name, *(one for one in inner if one.plain in known and one.plain not in JOINING)]
-        free.append([])
-        place = end
-    return [*(_sure(one) for one in found), *(one for run in free for one in _unknown(text, words, run))]
+        end = next(n for n in range(position, len(words)) if words[n].end() == name.end) + 1
+        inner = (_name_at(text, words, position, inner_end) for inner_end in range(position + 1, end))
+        matches += [name, *(span for span in inner if span.plain in known_names and span.plain not in JOINING)]
+        unknown_runs.append([])
+        position = end
+    return [
+        *(_as_known(span) for span in matches),
+        *(span for run in unknown_runs for span in _unknown_names(text, words, run)),
+    ]
 
 
 def hidden(text: str, name: Name) -> str:
     """The text with a name hidden."""
-    return f"{text[: name.start]}{_HIDDEN}{text[name.end :]}"
+    return f"{text[: name.start]}{_PLACEHOLDER}{text[name.end :]}"
 
 
 def plain(name: str) -> str:
@@ -75,21 +81,27 @@ def _singular(word: str) -> str:
     return word
 
 
-def _name(text: str, words: list[re.Match[str]], start: int, end: int) -> Name:
-    at, to = words[start].start(), words[end - 1].end()
-    return Name(text[at:to], at, to, plain(" ".join(word.group() for word in words[start:end])), known=False)
+def _name_at(text: str, words: list[re.Match[str]], start: int, end: int) -> Name:
+    start_offset, end_offset = words[start].start(), words[end - 1].end()
+    return Name(
+        text[start_offset:end_offset],
+        start_offset,
+        end_offset,
+        plain(" ".join(word.group() for word in words[start:end])),
+        known=False,
+    )
 
 
-def _sure(name: Name) -> Name:
+def _as_known(name: Name) -> Name:
     return Name(name.text, name.start, name.end, name.plain, known=True)
 
 
-def _unknown(text: str, words: list[re.Match[str]], run: list[int]) -> list[Name]:
+def _unknown_names(text: str, words: list[re.Match[str]], run: list[int]) -> list[Name]:
     """The words of a run of unknown ones, alone and together, that neither begin nor end with a joining one."""
     return [
-        _name(text, words, start, start + count)
+        _name_at(text, words, start, start + count)
         for start in run
-        for count in range(1, _UNKNOWN + 1)
+        for count in range(1, _MAX_UNKNOWN_WORDS + 1)
         if start + count - 1 in run
         and not {words[start].group().lower(), words[start + count - 1].group().lower()} & JOINING
     ]

@@ -38,8 +38,8 @@ class Reader:
     def logits(self, pairs: Sequence[Pair], stop: Event) -> dict[Pair, float]:
         """The log-odds of a clash of each pair of fact and text; `stop` is looked at between batches."""
 
-        def look(new: list[Pair]) -> Iterable[tuple[Pair, float]]:
-            new.sort(key=lambda pair: (sum(map(len, pair)), pair))
-            return zip(new, self._model.logits(new, BATCH, stop), strict=False)
+        def compute(new_pairs: list[Pair]) -> Iterable[tuple[Pair, float]]:
+            new_pairs.sort(key=lambda pair: (sum(map(len, pair)), pair))
+            return zip(new_pairs, self._model.logits(new_pairs, BATCH, stop), strict=False)
 
-        return self._known.of(pairs, look)
+        return self._known.of(pairs, compute)

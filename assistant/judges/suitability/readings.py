@@ -13,15 +13,15 @@ from assistant.judges.suitability.names import Name, hidden, names
 from assistant.protocols import Embedder
 
 # A cosine up to the first says nothing; from the second on it is the same thing in other words.
-_FAR, _SAME = 0.5, 0.9
+_UNRELATED, _SAME_THING = 0.5, 0.9
 # Two names mean the same from the second on, and not at all up to the first.
-_OTHER, _ALIKE = 0.7, 0.95
+_OTHER_NAME, _SAME_NAME = 0.7, 0.95
 # So many known things nearest to a name are looked at.
-_NEAREST = 8
+_NEAREST_THINGS = 8
 # A tag less sure than this is none; a name that says less than this is not looked at.
 FAINT = 0.1
 # Names and texts with a hidden name are kept: they come again in many texts.
-_KEPT = 4096
+_CACHE_SIZE = 4096
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,12 +51,12 @@ class Held:
 
     def touches(self, fact: Ruled) -> tuple[Array, Array]:
         """How surely the fact rules out each name: by its tags, and because the fact names it. Shapes (m,)."""
-        named = np.zeros(len(self.names), np.float32)
-        for name, vector, sure in zip(fact.names, fact.vectors, fact.sure, strict=True):
-            same = np.array([other == name for other in self.names], np.float32)
-            alike = np.clip((self.vectors @ vector - _OTHER) / (_ALIKE - _OTHER), 0, 1)
-            named = np.maximum(named, sure * np.maximum(same, alike))
-        return (self.tags * fact.tags).max(axis=1), named
+        named_certainty = np.zeros(len(self.names), np.float32)
+        for name, vector, certainty in zip(fact.names, fact.vectors, fact.sure, strict=True):
+            is_same = np.array([other_name == name for other_name in self.names], np.float32)
+            similarity = np.clip((self.vectors @ vector - _OTHER_NAME) / (_SAME_NAME - _OTHER_NAME), 0, 1)
+            named_certainty = np.maximum(named_certainty, certainty * np.maximum(is_same, similarity))
+        return (self.tags * fact.tags).max(axis=1), named_certainty
 
 
 class Readings:
@@ -64,87 +64,101 @@ class Readings:
 
     def __init__(self, knowledge: Knowledge, embedder: Embedder) -> None:
         self._knowledge, self._embedder = knowledge, embedder
-        self._vectors = RecentResults[str, Array](_KEPT)
-        self._offers = RecentResults[str, float](_KEPT)
+        self._vectors = RecentResults[str, Array](_CACHE_SIZE)
+        self._offers = RecentResults[str, float](_CACHE_SIZE)
 
     def ruled(self, facts: Sequence[str]) -> list[Ruled]:
         """What facts rule out."""
-        know = self._knowledge
-        likely = know.groups(self._embedder.encode(facts))
-        told = [[name for name in names(fact, know.places) if name.known or self._odd(name)] for fact in facts]
-        shown = [hidden(fact, name) for fact, some in zip(facts, told, strict=True) for name in some]
-        sure = sigmoid(linear(self._embedder.encode(shown), know.named[None]))[:, 0] if shown else know.named[:0]
-        found = []
-        for probable, some in zip(likely, told, strict=True):
-            mine, sure = sure[: len(some)], sure[len(some) :]
-            tags = (probable[:, None] * know.rules).max(axis=0)
-            for name, share in zip(some, mine, strict=True):
-                if (tag := know.tag_places.get(name.plain)) is not None:
-                    tags[tag] = max(tags[tag], share)
-            vectors = self._encoded([name.text for name in some])
-            found.append(Ruled(_clear(tags), tuple(name.plain for name in some), vectors, mine))
-        return found
+        knowledge = self._knowledge
+        group_probabilities = knowledge.groups(self._embedder.encode(facts))
+        names_by_fact = [
+            [name for name in names(fact, knowledge.places) if name.known or self._is_unusual(name)] for fact in facts
+        ]
+        masked_facts = [
+            hidden(fact, name) for fact, fact_names in zip(facts, names_by_fact, strict=True) for name in fact_names
+        ]
+        certainties = (
+            sigmoid(linear(self._embedder.encode(masked_facts), knowledge.named[None]))[:, 0]
+            if masked_facts
+            else knowledge.named[:0]
+        )
+        results = []
+        for probabilities, fact_names in zip(group_probabilities, names_by_fact, strict=True):
+            fact_certainties, certainties = certainties[: len(fact_names)], certainties[len(fact_names) :]
+            tags = (probabilities[:, None] * knowledge.rules).max(axis=0)
+            for name, certainty in zip(fact_names, fact_certainties, strict=True):
+                if (tag_index := knowledge.tag_places.get(name.plain)) is not None:
+                    tags[tag_index] = max(tags[tag_index], certainty)
+            vectors = self._encoded([name.text for name in fact_names])
+            results.append(Ruled(_clear(tags), tuple(name.plain for name in fact_names), vectors, fact_certainties))
+        return results
 
     def held(self, texts: Sequence[str]) -> list[Held]:
         """What texts hold."""
-        know = self._knowledge
-        rows = [names(text, know.places) for text in texts]
-        together = self._encoded([name.text for some in rows for name in some])
-        guessed = self._likely(together)
-        whole = self._embedder.encode(texts)
-        offers = sigmoid(linear(whole, know.offers[None]))[:, 0]
-        found = []
-        for text, some, tags, sure in zip(texts, rows, know.marks(whole), offers, strict=True):
-            vectors, together = together[: len(some)], together[len(some) :]
-            likely, guessed = guessed[: len(some)], guessed[len(some) :]
-            known = self._known(some)
-            for n, name in enumerate(some):
+        knowledge = self._knowledge
+        names_by_text = [names(text, knowledge.places) for text in texts]
+        remaining_vectors = self._encoded([name.text for text_names in names_by_text for name in text_names])
+        remaining_tags = self._nearness_tags(remaining_vectors)
+        text_vectors = self._embedder.encode(texts)
+        offer_probabilities = sigmoid(linear(text_vectors, knowledge.offers[None]))[:, 0]
+        results = []
+        for text, text_names, text_tags, offer_probability in zip(
+            texts, names_by_text, knowledge.marks(text_vectors), offer_probabilities, strict=True
+        ):
+            vectors, remaining_vectors = remaining_vectors[: len(text_names)], remaining_vectors[len(text_names) :]
+            name_tags, remaining_tags = remaining_tags[: len(text_names)], remaining_tags[len(text_names) :]
+            known_tags = self._known_tags(text_names)
+            for n, name in enumerate(text_names):
                 if name.known:
-                    likely[n] = known[n]
-            kept = [n for n, name in enumerate(some) if name.known or likely[n].max() >= 2 * FAINT]
-            shown = tuple(hidden(text, some[n]) for n in kept)
-            plain_names = tuple(some[n].plain for n in kept)
-            found.append(Held(plain_names, vectors[kept], likely[kept], tags, shown, float(sure)))
-        return found
+                    name_tags[n] = known_tags[n]
+            indices = [n for n, name in enumerate(text_names) if name.known or name_tags[n].max() >= 2 * FAINT]
+            masked_texts = tuple(hidden(text, text_names[n]) for n in indices)
+            plain_names = tuple(text_names[n].plain for n in indices)
+            results.append(
+                Held(
+                    plain_names, vectors[indices], name_tags[indices], text_tags, masked_texts, float(offer_probability)
+                )
+            )
+        return results
 
-    def offered(self, shown: Iterable[str]) -> dict[str, float]:
+    def offered(self, masked_texts: Iterable[str]) -> dict[str, float]:
         """How surely each text offers the name that is hidden in it."""
 
-        def look(new: list[str]) -> Iterable[tuple[str, float]]:
-            sure = sigmoid(linear(self._embedder.encode(new), self._knowledge.offers[None]))[:, 0]
-            return zip(new, sure.tolist(), strict=True)
+        def compute(new_texts: list[str]) -> Iterable[tuple[str, float]]:
+            probabilities = sigmoid(linear(self._embedder.encode(new_texts), self._knowledge.offers[None]))[:, 0]
+            return zip(new_texts, probabilities.tolist(), strict=True)
 
-        return self._offers.of(shown, look)
+        return self._offers.of(masked_texts, compute)
 
-    def _odd(self, name: Name) -> bool:
+    def _is_unusual(self, name: Name) -> bool:
         """Whether no word of an unknown name is one that facts often have."""
         return not set(name.plain.split()) & self._knowledge.ordinary
 
-    def _known(self, some: Sequence[Name]) -> Array:
+    def _known_tags(self, text_names: Sequence[Name]) -> Array:
         """The tags (m, T) of names that are known, 0 for others."""
-        know = self._knowledge
-        found = np.zeros((len(some), len(know.tags)), np.float32)
-        for n, name in enumerate(some):
-            for place in know.places.get(name.plain, ()):
-                found[n] = np.maximum(found[n], know.has[place])
-        return found
+        knowledge = self._knowledge
+        tags = np.zeros((len(text_names), len(knowledge.tags)), np.float32)
+        for n, name in enumerate(text_names):
+            for thing_index in knowledge.places.get(name.plain, ()):
+                tags[n] = np.maximum(tags[n], knowledge.has[thing_index])
+        return tags
 
-    def _likely(self, vectors: Array) -> Array:
+    def _nearness_tags(self, vectors: Array) -> Array:
         """Tags (m, T) of names by what they are near to."""
-        know = self._knowledge
+        knowledge = self._knowledge
         if not len(vectors):
-            return np.zeros((0, len(know.tags)), np.float32)
-        near = vectors @ know.things.T
-        nearest = np.argpartition(-near, min(_NEAREST, near.shape[1] - 1), axis=1)[:, :_NEAREST]
-        share = np.clip((np.take_along_axis(near, nearest, axis=1) - _FAR) / (_SAME - _FAR), 0, 1)
-        alike = (share[:, :, None] * know.has[nearest]).max(axis=1)
-        found: Array = np.asarray((alike + know.marks(vectors)) / 2, np.float32)
-        return found
+            return np.zeros((0, len(knowledge.tags)), np.float32)
+        cosines = vectors @ knowledge.things.T
+        nearest = np.argpartition(-cosines, min(_NEAREST_THINGS, cosines.shape[1] - 1), axis=1)[:, :_NEAREST_THINGS]
+        weight = np.clip((np.take_along_axis(cosines, nearest, axis=1) - _UNRELATED) / (_SAME_THING - _UNRELATED), 0, 1)
+        neighbour_tags = (weight[:, :, None] * knowledge.has[nearest]).max(axis=1)
+        tags: Array = np.asarray((neighbour_tags + knowledge.marks(vectors)) / 2, np.float32)
+        return tags
 
-    def _encoded(self, some: Sequence[str]) -> Array:
+    def _encoded(self, texts: Sequence[str]) -> Array:
         """Embeddings of names, which come again in many texts. Shape (m, d)."""
-        found = self._vectors.of(some, lambda new: zip(new, self._embedder.encode(new), strict=True))
-        return np.stack([found[text] for text in some]) if some else self._knowledge.things[:0]
+        vectors = self._vectors.of(texts, lambda missing: zip(missing, self._embedder.encode(missing), strict=True))
+        return np.stack([vectors[text] for text in texts]) if texts else self._knowledge.things[:0]
 
 
 def _clear(tags: Array) -> Array:

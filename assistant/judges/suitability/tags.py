@@ -24,11 +24,11 @@ from assistant.judges.suitability.readings import FAINT, Held, Readings, Ruled
 from assistant.protocols import Embedder
 
 # Readings that are kept: facts and texts come again in a conversation.
-_KEPT = 512
+_CACHE_SIZE = 512
 # Texts that are read in one go.
-_TOGETHER = 16
+_BATCH = 16
 # What is weighed of a pair: see `_signals`.
-_SIGNALS = 3
+_SIGNAL_COUNT = 3
 
 T = TypeVar("T")
 
@@ -48,8 +48,8 @@ class ByTags:
             )
         self.knowledge = knowledge
         self._readings = Readings(knowledge, embedder)
-        self._facts = RecentResults[str, Ruled](_KEPT)
-        self._texts = RecentResults[str, Held](_KEPT)
+        self._facts = RecentResults[str, Ruled](_CACHE_SIZE)
+        self._texts = RecentResults[str, Held](_CACHE_SIZE)
 
     @property
     def threshold(self) -> float:
@@ -68,74 +68,74 @@ class ByTags:
         A text is best one sentence, or the name of a thing. Empty facts and texts clash with nothing. When `stop` is
         set, what wasn't read yet has 0.
         """
-        return [[self._weighed(found) for found in row] for row in self.signals(facts, texts, stop)]
+        return [[self._clash_probability(signals) for signals in row] for row in self.signals(facts, texts, stop)]
 
     def rules_out(self, facts: Sequence[str], stop: Event) -> list[float]:
         """How surely each fact rules anything out, in [0, 1]; 0 for what wasn't read before `stop` was set."""
-        told = _read(self._facts, facts, self._readings.ruled, stop)
-        return [float(max(fact.tags.max(), fact.sure.max(initial=0.0))) if fact else 0.0 for fact in told]
+        read_facts = _cached_readings(self._facts, facts, self._readings.ruled, stop)
+        return [float(max(fact.tags.max(), fact.sure.max(initial=0.0))) if fact else 0.0 for fact in read_facts]
 
     def signals(self, facts: Sequence[str], texts: Sequence[str], stop: Event) -> Array:
         """What is weighed for each pair; training learns the weights. Shape (facts, texts, 3)."""
-        rows = np.zeros((len(facts), len(texts), _SIGNALS), np.float32)
-        told = _read(self._facts, facts, self._readings.ruled, stop)
-        ruling = {n: fact for n, fact in enumerate(told) if fact and (fact.tags.any() or fact.names)}
-        held = _read(self._texts, texts, self._readings.held, stop) if ruling else []
-        touched = {
-            (n, place): text.touches(fact)
-            for place, text in enumerate(held)
-            for n, fact in ruling.items()
+        rows = np.zeros((len(facts), len(texts), _SIGNAL_COUNT), np.float32)
+        read_facts = _cached_readings(self._facts, facts, self._readings.ruled, stop)
+        ruling_facts = {row: fact for row, fact in enumerate(read_facts) if fact and (fact.tags.any() or fact.names)}
+        read_texts = _cached_readings(self._texts, texts, self._readings.held, stop) if ruling_facts else []
+        touches = {
+            (row, column): text.touches(fact)
+            for column, text in enumerate(read_texts)
+            for row, fact in ruling_facts.items()
             if text is not None
         }
         offered = self._readings.offered(
-            shown
-            for (_, place), (tags, named) in touched.items()
-            if (text := held[place])
-            for shown, touch in zip(text.shown, np.maximum(tags, named), strict=True)
+            masked
+            for (_, column), (tags, named_certainty) in touches.items()
+            if (text := read_texts[column])
+            for masked, touch in zip(text.shown, np.maximum(tags, named_certainty), strict=True)
             if touch >= FAINT
         )
-        for (n, place), (tags, named) in touched.items():
-            if text := held[place]:
-                rows[n, place] = _signals(ruling[n], text, tags, named, offered)
+        for (row, column), (tags, named_certainty) in touches.items():
+            if text := read_texts[column]:
+                rows[row, column] = _signals(ruling_facts[row], text, tags, named_certainty, offered)
         return rows
 
-    def _weighed(self, found: Array) -> float:
-        if not found.any():
+    def _clash_probability(self, signals: Array) -> float:
+        if not signals.any():
             return 0.0
-        return float(sigmoid(linear(shape(found)[None], self.knowledge.mix[None]))[0, 0])
+        return float(sigmoid(linear(shape(signals)[None], self.knowledge.mix[None]))[0, 0])
 
 
-def _read(
-    kept: RecentResults[str, T], texts: Sequence[str], look: Callable[[Sequence[str]], list[T]], stop: Event
+def _cached_readings(
+    cache: RecentResults[str, T], texts: Sequence[str], read: Callable[[Sequence[str]], list[T]], stop: Event
 ) -> list[T | None]:
-    """What was found of each text, looked for once and several together; None for an empty one, or when stopped."""
+    """Each text's reading, from the cache or else by `read`, in batches; None for an empty text, or when stopped."""
 
-    def found_of(new: list[str]) -> Iterable[tuple[str, T]]:
-        for start in range(0, len(new), _TOGETHER):
+    def read_new(new_texts: list[str]) -> Iterable[tuple[str, T]]:
+        for start in range(0, len(new_texts), _BATCH):
             if stop.is_set():
                 return
-            some = new[start : start + _TOGETHER]
-            yield from zip(some, look(some), strict=True)
+            batch = new_texts[start : start + _BATCH]
+            yield from zip(batch, read(batch), strict=True)
 
     keys = [" ".join(text.split()) for text in texts]
-    found = kept.of(filter(None, keys), found_of)
-    return [found.get(key) for key in keys]
+    results = cache.of(filter(None, keys), read_new)
+    return [results.get(key) for key in keys]
 
 
-def _signals(fact: Ruled, text: Held, tags: Array, named: Array, offered: Mapping[str, float]) -> Array:
+def _signals(fact: Ruled, text: Held, tags: Array, named_certainty: Array, offered: Mapping[str, float]) -> Array:
     """What speaks for a clash, each in [0, 1]: the tags of names, those of the whole text, and names in both."""
-    sure = np.array([offered.get(shown, 0.0) for shown in text.shown], np.float32)
+    offer_probabilities = np.array([offered.get(masked, 0.0) for masked in text.shown], np.float32)
     return np.array(
         [
-            (tags * sure).max(initial=0.0),
+            (tags * offer_probabilities).max(initial=0.0),
             (text.whole * fact.tags).max(initial=0.0) * text.offers,
-            (named * sure).max(initial=0.0),
+            (named_certainty * offer_probabilities).max(initial=0.0),
         ],
         np.float32,
     )
 
 
-def shape(found: Array) -> Array:
-    """Signals as the logistic curve takes them: small ones spread out. Shape of `found`."""
-    spread: Array = np.sqrt(np.asarray(found, np.float32))
+def shape(signals: Array) -> Array:
+    """Signals as the logistic curve takes them: small ones spread out. Shape of `signals`."""
+    spread: Array = np.sqrt(np.asarray(signals, np.float32))
     return spread

@@ -40,5 +40,5 @@ def opened(folder: Path, settings: Settings, progress: Progress) -> trained.Supp
     Raises:
         ModelError: the folder holds no judge, or the base can't be had.
     """
-    needed = (folder / CONFIG).exists()
-    return trained.Support(folder, encoder(settings, progress) if needed else None)
+    is_adapter = (folder / CONFIG).exists()
+    return trained.Support(folder, encoder(settings, progress) if is_adapter else None)

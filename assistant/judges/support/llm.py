@@ -52,39 +52,42 @@ class ByLLM:
 
     def judge(self, claims: Sequence[Claim], stop: Event) -> list[Verdict]:
         """One verdict a claim: no where there is a veto, yes to a long quotation; the model is asked about the rest."""
-        claims = [self._shown(claim) for claim in claims]
-        known = [_plain(claim) for claim in claims]
-        asked = [claim for claim, verdict in zip(claims, known, strict=True) if verdict is None]
-        prompts = [render("support", sentence=claim.sentence, evidence=_evidence(claim)) for claim in asked]
+        claims = [self._with_shown_evidence(claim) for claim in claims]
+        known_verdicts = [_verdict_without_model(claim) for claim in claims]
+        open_claims = [claim for claim, verdict in zip(claims, known_verdicts, strict=True) if verdict is None]
+        prompts = [render("support", sentence=claim.sentence, evidence=_evidence(claim)) for claim in open_claims]
         choices = iter(self._llm.choose(prompts, ("yes", "no"), stop) if prompts else [])
-        return [self._verdict(next(choices).probabilities["yes"]) if one is None else one for one in known]
+        return [
+            self._verdict(next(choices).probabilities["yes"]) if verdict is None else verdict
+            for verdict in known_verdicts
+        ]
 
-    def _shown(self, claim: Claim) -> Claim:
+    def _with_shown_evidence(self, claim: Claim) -> Claim:
         """The claim with what the model is shown for evidence; what has no text is left out."""
-        evidence = (self._cut(claim.sentence, passage) for passage in claim.evidence if passage.text.strip())
+        evidence = (self._excerpt(claim.sentence, passage) for passage in claim.evidence if passage.text.strip())
         return replace(claim, evidence=tuple(evidence))
 
-    def _cut(self, sentence: str, passage: Passage) -> Passage:
+    def _excerpt(self, sentence: str, passage: Passage) -> Passage:
         if self._embedder is None:
             return passage
         texts = [quote(passage.text, span) for span in sentences(passage.text)]
         vectors = self._embedder.encode([sentence, *(replace(passage, text=text).titled for text in texts)])
         nearest = (vectors[1:] @ vectors[0]).argsort(kind="stable")[::-1][:SHOWN]
-        return replace(passage, text=" ".join(texts[place] for place in sorted(nearest)))
+        return replace(passage, text=" ".join(texts[index] for index in sorted(nearest)))
 
     def _verdict(self, probability: float) -> Verdict:
         return Verdict(probability, "supported" if probability >= self._threshold else "not")
 
 
-def _plain(claim: Claim) -> Verdict | None:
+def _verdict_without_model(claim: Claim) -> Verdict | None:
     """What is known without asking the model."""
     if not claim.evidence or not claim.sentence.strip():
         return Verdict(0.0, "not")
     if veto := lacking(claim):
         return Verdict(0.0, "not", veto)
-    said, there = (" ".join(_WORD.findall(text.lower())) for text in (claim.sentence, _evidence(claim)))
-    quoted = said.count(" ") + 1 >= QUOTED and f" {said} " in f" {there} "
-    return Verdict(1.0, "supported") if quoted else None
+    sentence, evidence = (" ".join(_WORD.findall(text.lower())) for text in (claim.sentence, _evidence(claim)))
+    is_quoted = sentence.count(" ") + 1 >= QUOTED and f" {sentence} " in f" {evidence} "
+    return Verdict(1.0, "supported") if is_quoted else None
 
 
 def _evidence(claim: Claim) -> str:

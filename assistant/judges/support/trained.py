@@ -65,8 +65,8 @@ class Support:
 
     def judge(self, claims: Sequence[Claim], stop: Event) -> list[Verdict]:
         """One verdict a claim. An empty sentence, or one without evidence, is not supported."""
-        found = self.probabilities(claims, stop)
-        return [self._verdict(claim, probability) for claim, probability in zip(claims, found, strict=True)]
+        probabilities = self.probabilities(claims, stop)
+        return [self._verdict(claim, probability) for claim, probability in zip(claims, probabilities, strict=True)]
 
     def probabilities(self, claims: Sequence[Claim], stop: Event) -> list[float]:
         """How likely each claim is supported, in [0, 1], without the veto.
@@ -74,24 +74,34 @@ class Support:
         Evidence is read in windows, of which the best counts; of several passages the best windows are read together,
         too, since a sentence may need both.
         """
-        shown = [[windows(passage) for passage in claim.evidence] if claim.sentence.strip() else [] for claim in claims]
-        alone = self._read(
-            [(claim, text) for claim, some in zip(claims, shown, strict=True) for one in some for text in one], stop
+        windows_by_claim = [
+            [windows(passage) for passage in claim.evidence] if claim.sentence.strip() else [] for claim in claims
+        ]
+        single_probabilities = self._pair_probabilities(
+            [
+                (claim, text)
+                for claim, by_passage in zip(claims, windows_by_claim, strict=True)
+                for texts in by_passage
+                for text in texts
+            ],
+            stop,
         )
-        best = [[max(one, key=lambda text: alone[claim, text]) for one in some if one]
-                for claim, some in zip(claims, shown, strict=True)]  # fmt: skip
-        joined = [(claim, " ".join(texts[:TOGETHER])) for claim, texts in zip(claims, best, strict=True)]
-        both = self._read([pair for pair, texts in zip(joined, best, strict=True) if len(texts) > 1], stop)
+        best_texts = [[max(texts, key=lambda text: single_probabilities[claim, text]) for texts in by_passage if texts]
+                for claim, by_passage in zip(claims, windows_by_claim, strict=True)]  # fmt: skip
+        joined_pairs = [(claim, " ".join(texts[:TOGETHER])) for claim, texts in zip(claims, best_texts, strict=True)]
+        joint_probabilities = self._pair_probabilities(
+            [pair for pair, texts in zip(joined_pairs, best_texts, strict=True) if len(texts) > 1], stop
+        )
         return [
-            max([both.get(pair, 0.0), *(alone[claim, text] for text in texts)])
-            for claim, pair, texts in zip(claims, joined, best, strict=True)
+            max([joint_probabilities.get(pair, 0.0), *(single_probabilities[claim, text] for text in texts)])
+            for claim, pair, texts in zip(claims, joined_pairs, best_texts, strict=True)
         ]
 
-    def _read(self, shown: Sequence[tuple[Claim, str]], stop: Event) -> dict[tuple[Claim, str], float]:
-        pairs = {one: (claimed(one[0].sentence, one[0].question), one[1]) for one in shown}
-        distinct = list(dict.fromkeys(pairs.values()))
-        known = dict(zip(distinct, self._model.probabilities(distinct, stop), strict=True))
-        return {one: known[pair] for one, pair in pairs.items()}
+    def _pair_probabilities(self, keys: Sequence[tuple[Claim, str]], stop: Event) -> dict[tuple[Claim, str], float]:
+        pairs = {key: (claimed(key[0].sentence, key[0].question), key[1]) for key in keys}
+        distinct_pairs = list(dict.fromkeys(pairs.values()))
+        probabilities = dict(zip(distinct_pairs, self._model.probabilities(distinct_pairs, stop), strict=True))
+        return {key: probabilities[pair] for key, pair in pairs.items()}
 
     def _verdict(self, claim: Claim, probability: float) -> Verdict:
         threshold, partly = self._model.curve.threshold, self._model.curve.partly
@@ -105,8 +115,8 @@ class Support:
 
 def claimed(sentence: str, question: str = "") -> str:
     """A sentence as the judge reads it, in training and in use: behind the question that it replies to, if any."""
-    asked = question.strip()
-    return f"{asked.rstrip('?')}? {sentence.strip()}".strip() if asked else sentence.strip()
+    trimmed_question = question.strip()
+    return f"{trimmed_question.rstrip('?')}? {sentence.strip()}".strip() if trimmed_question else sentence.strip()
 
 
 def windows(passage: Passage) -> list[str]:
@@ -115,22 +125,22 @@ def windows(passage: Passage) -> list[str]:
     The judge was trained on short texts, and tells more from them: on long development pairs AUC 0.80, whole 0.62.
     """
     spans = sentences(passage.text)
-    words = [len(quote(passage.text, span).split()) for span in spans]
-    found, start, end = list[str](), 0, 0
+    word_counts = [len(quote(passage.text, span).split()) for span in spans]
+    texts, start, end = list[str](), 0, 0
     while end < len(spans):
-        end = _fitting(words, start, WINDOW)
+        end = _window_end(word_counts, start, WINDOW)
         text = passage.text[spans[start].start : spans[end - 1].end]
-        found.append(f"{passage.full_title}: {text}" if passage.full_title else text)
-        start = max(start + 1, _fitting(words[:end], start, sum(words[start:end]) // 2))
-    return found
+        texts.append(f"{passage.full_title}: {text}" if passage.full_title else text)
+        start = max(start + 1, _window_end(word_counts[:end], start, sum(word_counts[start:end]) // 2))
+    return texts
 
 
-def _fitting(words: Sequence[int], start: int, most: int) -> int:
-    """Where so many words end: behind one sentence at least."""
+def _window_end(word_counts: Sequence[int], start: int, max_words: int) -> int:
+    """The index behind the last sentence of a window of at most `max_words`, which has one sentence at least."""
     end = start + 1
-    while end < len(words) and sum(words[start : end + 1]) <= most:
+    while end < len(word_counts) and sum(word_counts[start : end + 1]) <= max_words:
         end += 1
-    return min(end, len(words))
+    return min(end, len(word_counts))
 
 
 def lacking(claim: Claim) -> str:
@@ -138,5 +148,5 @@ def lacking(claim: Claim) -> str:
 
     All judges of support have this veto.
     """
-    told = " ".join(passage.titled for passage in claim.evidence)
-    return contradiction(claim.sentence, told, f"{claim.question} {claim.given}")
+    evidence_text = " ".join(passage.titled for passage in claim.evidence)
+    return contradiction(claim.sentence, evidence_text, f"{claim.question} {claim.given}")

@@ -41,10 +41,10 @@ class Reader(Protocol):
 
 
 @runtime_checkable
-class Paged(Reader, Protocol):
+class PagedReader(Reader, Protocol):
     """A reader that also tells how many pages it has read."""
 
-    def read_told(self, path: Path, progress: Progress) -> Iterator[Block]:
+    def read_with_progress(self, path: Path, progress: Progress) -> Iterator[Block]:
         """The same as `read`; `progress` is told pages.
 
         Raises:
@@ -75,8 +75,10 @@ def read(path: Path, progress: Progress = silent) -> list[Block]:
     if reader is None:
         raise LibraryError(f"this kind of file can't be read; readable are {', '.join(suffixes())}")
     try:
-        told = reader.read_told(path, progress) if isinstance(reader, Paged) else reader.read(path)
-        blocks = [block for block in _bounded(told) if block.text.strip()]
+        unbounded_blocks = (
+            reader.read_with_progress(path, progress) if isinstance(reader, PagedReader) else reader.read(path)
+        )
+        blocks = [block for block in _bounded(unbounded_blocks) if block.text.strip()]
     except LibraryError:
         raise
     except OSError as error:

@@ -29,7 +29,7 @@ def read(path: Path) -> Iterator[Block]:
         LibraryError: the file is binary.
     """
     text, title = load_text(path), title_of(path)
-    first = text.lstrip("\n").partition("\n")[0]
-    delimiter = max(DELIMITERS, key=first.count)
+    first_line = text.lstrip("\n").partition("\n")[0]
+    delimiter = max(DELIMITERS, key=first_line.count)
     for row in lines(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)):
         yield Block(row.text, title, f"row {row.number}")

@@ -56,12 +56,12 @@ def _open(path: Path) -> Document:
 
 
 def _pieces(document: Document) -> Iterator[Piece]:
-    level = _levels(document)
-    for number, item in enumerate(_within(document.element.body), 1):
+    level_of = _levels(document)
+    for number, item in enumerate(_unwrapped_children(document.element.body), 1):
         if number > ITEMS_MOST:
             raise LibraryError(f"it has more than {ITEMS_MOST:,} paragraphs; split it up")
         if isinstance(item, CT_P):
-            yield Piece(tidy(_line(item)), level(item))
+            yield Piece(tidy(_line(item)), level_of(item))
         elif isinstance(item, CT_Tbl):
             yield from map(Piece, _rows(item))
 
@@ -84,53 +84,53 @@ def _rows(table: CT_Tbl) -> Iterator[str]:
 
     A cell that goes on from the row above says there what it says in the first, or how that begins.
     """
-    above: dict[int, str] = {}
+    texts_above: dict[int, str] = {}
     names: list[str] = []
-    rows = [row for row in _within(table) if isinstance(row, CT_Row)]
+    rows = [row for row in _unwrapped_children(table) if isinstance(row, CT_Row)]
     for number, row in enumerate(rows):
-        said: dict[int, str] = {}
+        texts: dict[int, str] = {}
         column = 0
-        in_row = [cell for cell in _within(row) if isinstance(cell, CT_Tc)]
-        for cell in in_row:
-            goes_on = cell.vMerge == "continue" and column in above
-            said[column] = title_line(above[column]) if goes_on else tidy(_text(cell))
+        row_cells = [cell for cell in _unwrapped_children(row) if isinstance(cell, CT_Tc)]
+        for cell in row_cells:
+            is_continued = cell.vMerge == "continue" and column in texts_above
+            texts[column] = title_line(texts_above[column]) if is_continued else tidy(_text(cell))
             column += min(cell.grid_span, COLUMNS_MOST)
-        cells = list(said.values())
+        cells = list(texts.values())
         if number == 0 < len(rows) - 1 and _is_head(row, cells):
             names = column_names(cells)
         else:
             yield named_line(names if len(names) == len(cells) else (), cells)
-        above = said
-        for inner in chain.from_iterable(map(_within, in_row)):
-            if isinstance(inner, CT_Tbl):
-                yield from _rows(inner)
+        texts_above = texts
+        for child in chain.from_iterable(map(_unwrapped_children, row_cells)):
+            if isinstance(child, CT_Tbl):
+                yield from _rows(child)
 
 
 def _is_head(row: CT_Row, cells: list[str]) -> bool:
     """Whether the first row of a table names its columns: it is marked as repeated on every page, or looks like it."""
-    marked = row.trPr is not None and row.trPr.find(qn("w:tblHeader")) is not None
-    return marked or (len(cells) >= UNMARKED_COLUMNS and all(cells) and is_header(cells))
+    is_marked = row.trPr is not None and row.trPr.find(qn("w:tblHeader")) is not None
+    return is_marked or (len(cells) >= UNMARKED_COLUMNS and all(cells) and is_header(cells))
 
 
 def _text(cell: CT_Tc) -> str:
     """What a cell says: its paragraphs."""
-    return "\n".join(_line(paragraph) for paragraph in _within(cell) if isinstance(paragraph, CT_P))
+    return "\n".join(_line(paragraph) for paragraph in _unwrapped_children(cell) if isinstance(paragraph, CT_P))
 
 
 def _line(paragraph: CT_P) -> str:
-    return "".join(run.text for run in _within(paragraph) if isinstance(run, CT_R))
+    return "".join(run.text for run in _unwrapped_children(paragraph) if isinstance(run, CT_R))
 
 
-def _within(element: BaseOxmlElement) -> Iterator[BaseOxmlElement]:
-    """The elements in one, and those in what is wrapped around some of them."""
-    for inner in element.iterchildren():
-        if inner.tag not in _WRAPPERS:
-            yield inner
-        elif _is_said(inner):
-            yield from _within(inner)
+def _unwrapped_children(element: BaseOxmlElement) -> Iterator[BaseOxmlElement]:
+    """The children of an element; in the place of a wrapper among them, its own children."""
+    for child in element.iterchildren():
+        if child.tag not in _WRAPPERS:
+            yield child
+        elif _is_content(child):
+            yield from _unwrapped_children(child)
 
 
-def _is_said(wrapper: BaseOxmlElement) -> bool:
+def _is_content(wrapper: BaseOxmlElement) -> bool:
     """Whether it holds neither a hint at what to fill in nor a table of contents, which says headings once more."""
     gallery = wrapper.find(_GALLERY)
     return wrapper.find(_HINT) is None and (gallery is None or gallery.get(qn("w:val")) != "Table of Contents")

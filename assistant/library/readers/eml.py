@@ -47,21 +47,21 @@ def read(path: Path) -> Iterator[Block]:
         raise LibraryError("it is not an e-mail that can be read")
     title = title_line(headers.get("Subject", "")) or title_of(path)
     yield Block("; ".join(f"{name}: {headers[name]}" for name in SHOWN if headers.get(name)), title)
-    attached = {part: name for part in message.iter_attachments() if (name := tidy(part.get_filename() or ""))}
-    yield from _body(message, title, attached)
-    if attached:
-        more = f" and {len(attached) - ATTACHMENTS_MOST} more" if len(attached) > ATTACHMENTS_MOST else ""
-        names = ", ".join(islice(attached.values(), ATTACHMENTS_MOST))
-        yield Block(f"Attachments, which were not read: {names}{more}", title)
+    attachments = {part: name for part in message.iter_attachments() if (name := tidy(part.get_filename() or ""))}
+    yield from _body(message, title, attachments)
+    if attachments:
+        overflow = f" and {len(attachments) - ATTACHMENTS_MOST} more" if len(attachments) > ATTACHMENTS_MOST else ""
+        names = ", ".join(islice(attachments.values(), ATTACHMENTS_MOST))
+        yield Block(f"Attachments, which were not read: {names}{overflow}", title)
 
 
 def _headers(message: EmailMessage) -> dict[str, str]:
     """The headers to show, decoded. The parser of structured ones takes time by the square of their length."""
-    found = dict[str, str]()
+    headers = dict[str, str]()
     for name, value in message.raw_items():
-        if (key := name.title()) in SHOWN and key not in found:
-            found[key] = tidy(_decoded(_unencoded(str(value))[:HEADER_CHARS]))
-    return found
+        if (key := name.title()) in SHOWN and key not in headers:
+            headers[key] = tidy(_decoded(_unencoded(str(value))[:HEADER_CHARS]))
+    return headers
 
 
 def _unencoded(value: str) -> str:
@@ -80,9 +80,9 @@ def _decoded(value: str) -> str:
         return value
 
 
-def _body(part: MIMEPart, title: str, attached: Container[MIMEPart]) -> list[Block]:
+def _body(part: MIMEPart, title: str, attachments: Container[MIMEPart]) -> list[Block]:
     """What a part says; of alternatives, the first that says anything."""
-    if part.is_attachment() or part in attached:
+    if part.is_attachment() or part in attachments:
         return []
     match part.get_content_type().split("/"):
         case "text", "plain":
@@ -90,8 +90,8 @@ def _body(part: MIMEPart, title: str, attached: Container[MIMEPart]) -> list[Blo
         case "text", "html":
             return list(html.blocks(_text(part), title))
         case "multipart", kind:
-            said = filter(None, (_body(inner, title, attached) for inner in part.iter_parts()))
-            return list(chain.from_iterable(islice(said, 1) if kind == "alternative" else said))
+            bodies = filter(None, (_body(subpart, title, attachments) for subpart in part.iter_parts()))
+            return list(chain.from_iterable(islice(bodies, 1) if kind == "alternative" else bodies))
     return []
 
 

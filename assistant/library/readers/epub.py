@@ -22,7 +22,7 @@ RECORDS = False
 CONTAINER = "META-INF/container.xml"
 ENCRYPTION = "META-INF/encryption.xml"
 _KIND = "an e-book"
-_READ = ("application/xhtml+xml", "text/html", "text/x-oeb1-document")
+_CHAPTER_TYPES = ("application/xhtml+xml", "text/html", "text/x-oeb1-document")
 
 
 def read(path: Path) -> Iterator[Block]:
@@ -33,61 +33,64 @@ def read(path: Path) -> Iterator[Block]:
     """
     check_archive(path, _KIND)
     try:
-        with ZipFile(path) as parts:
-            package, encrypted = _package(parts), _encrypted(parts)
-            unpacked = 0
-            title = title_line(_first(_parsed(parts, package), "title")) or title_of(path)
-            for number, chapter in enumerate(_chapters(parts, package), 1):
-                if chapter in encrypted:
+        with ZipFile(path) as archive:
+            package_name, encrypted_names = _package_name(archive), _encrypted_names(archive)
+            unpacked_bytes = 0
+            title = title_line(_first_text(_parsed(archive, package_name), "title")) or title_of(path)
+            for number, chapter in enumerate(_chapters(archive, package_name), 1):
+                if chapter in encrypted_names:
                     raise LibraryError("it is protected against copying, so that only its shop's programs can read it")
-                unpacked += parts.getinfo(chapter).file_size
-                if unpacked > XML_BYTES:
+                unpacked_bytes += archive.getinfo(chapter).file_size
+                if unpacked_bytes > XML_BYTES:
                     raise LibraryError(f"its chapters unpack to more than {XML_BYTES:,} bytes; split it up")
-                markup = parts.read(chapter).decode("utf-8", "replace")
+                markup = archive.read(chapter).decode("utf-8", "replace")
                 for block in html.blocks(markup, title):
-                    yield replace(block, title=_under(title, block.title), place=f"part {number}")
+                    yield replace(block, title=_chapter_title(title, block.title), place=f"part {number}")
     except (BadZipFile, KeyError, ValueError, etree.XMLSyntaxError) as error:
         raise LibraryError(f"it is not {_KIND} that can be read") from error
 
 
-def _under(book: str, chapter: str) -> str:
+def _chapter_title(book: str, chapter: str) -> str:
     return chapter if chapter.startswith(book) else f"{book} - {chapter}"
 
 
-def _package(parts: ZipFile) -> str:
+def _package_name(archive: ZipFile) -> str:
     """The name of the package file in the archive."""
-    for root in _named(_parsed(parts, CONTAINER), "rootfile"):
+    for root in _elements(_parsed(archive, CONTAINER), "rootfile"):
         return str(root.get("full-path", ""))
     raise KeyError(CONTAINER)
 
 
-def _encrypted(parts: ZipFile) -> set[str]:
+def _encrypted_names(archive: ZipFile) -> set[str]:
     """The names of encrypted files; often these are fonts alone."""
-    if ENCRYPTION not in parts.namelist():
+    if ENCRYPTION not in archive.namelist():
         return set()
-    return {unquote(str(one.get("URI", ""))) for one in _named(_parsed(parts, ENCRYPTION), "CipherReference")}
+    return {
+        unquote(str(reference.get("URI", "")))
+        for reference in _elements(_parsed(archive, ENCRYPTION), "CipherReference")
+    }
 
 
-def _chapters(parts: ZipFile, package: str) -> Iterator[str]:
+def _chapters(archive: ZipFile, package_name: str) -> Iterator[str]:
     """The names of the chapters' files, each once, in reading order; those that are missing are passed over."""
-    tree, folder, present = _parsed(parts, package), PurePosixPath(package).parent, set(parts.namelist())
-    items = {one.get("id"): one for one in _named(tree, "item") if one.get("media-type") in _READ}
-    for reference in _named(tree, "itemref"):
+    tree, folder, names = _parsed(archive, package_name), PurePosixPath(package_name).parent, set(archive.namelist())
+    items = {entry.get("id"): entry for entry in _elements(tree, "item") if entry.get("media-type") in _CHAPTER_TYPES}
+    for reference in _elements(tree, "itemref"):
         item = items.pop(reference.get("idref"), None)
         name = normpath(str(folder / unquote(item.get("href", "")))) if item is not None else ""
-        if name in present:
-            present.remove(name)
+        if name in names:
+            names.remove(name)
             yield name
 
 
-def _parsed(parts: ZipFile, name: str) -> etree._Element:
+def _parsed(archive: ZipFile, name: str) -> etree._Element:
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
-    return etree.fromstring(parts.read(name), parser)
+    return etree.fromstring(archive.read(name), parser)
 
 
-def _named(tree: etree._Element, name: str) -> Iterator[etree._Element]:
+def _elements(tree: etree._Element, name: str) -> Iterator[etree._Element]:
     yield from tree.iter(f"{{*}}{name}")
 
 
-def _first(tree: etree._Element, name: str) -> str:
-    return next((str(one.text) for one in _named(tree, name) if one.text), "")
+def _first_text(tree: etree._Element, name: str) -> str:
+    return next((str(element.text) for element in _elements(tree, name) if element.text), "")

@@ -14,11 +14,11 @@ from lxml import etree
 from assistant.errors import LibraryError
 from assistant.library.readers.shared.tables import UNMARKED_COLUMNS, column_names, is_header, named_line
 from assistant.library.readers.shared.text import WESTERN, Piece, load_text, tidy, title_of, under_headings
-from assistant.text.chunks import MOST_WORDS, Block, count_words
+from assistant.text.chunks import MAX_CHUNK_WORDS, Block, count_words
 
 SUFFIXES = (".html", ".htm", ".xhtml")
 RECORDS = False
-UNREAD = frozenset("script style noscript template nav svg button select textarea iframe head".split())
+UNREAD_TAGS = frozenset("script style noscript template nav svg button select textarea iframe head".split())
 # A tag that closes nothing is looked for among all that are open: without a bound that takes time by their square.
 DEPTH_MOST = 1000
 FED_CHARS = 2**16
@@ -30,9 +30,9 @@ DEFINITIONS_DEEP = 3
 CELLS = ("td", "th")
 # What documentation has behind headings and terms, to link to them.
 ANCHOR = "¶"
-PIECES = frozenset((*HEADINGS, *CELLS, *"p li tr pre blockquote dt dd figcaption div section article body".split()))
+PIECE_TAGS = frozenset((*HEADINGS, *CELLS, *"p li tr pre blockquote dt dd figcaption div section article body".split()))
 # What is declared is read as browsers read it: as the larger set of characters that pages use under the old name.
-_LARGER = {
+_SUPERSETS = {
     "iso8859-1": WESTERN,
     "iso8859-9": "cp1254",
     "gb2312": "gb18030",
@@ -51,7 +51,7 @@ def read(path: Path) -> Iterator[Block]:
     Raises:
         LibraryError: the file is binary, or its tags are nested too deeply.
     """
-    return blocks(load_text(path, declared), title_of(path))
+    return blocks(load_text(path, declared_encoding), title_of(path))
 
 
 def blocks(markup: str, title: str) -> Iterator[Block]:
@@ -65,14 +65,14 @@ def blocks(markup: str, title: str) -> Iterator[Block]:
     yield from under_headings(page.pieces(), page.title or page.first_heading or title)
 
 
-def declared(data: bytes) -> str:
+def declared_encoding(data: bytes) -> str:
     """The encoding that a page says it is in, or what pages are in that say nothing."""
-    found = _DECLARED.search(data[:DECLARED_BYTES])
+    declaration = _DECLARED.search(data[:DECLARED_BYTES])
     try:
-        name = lookup(found[1].decode("ascii", "replace") if found else "").name
+        name = lookup(declaration[1].decode("ascii", "replace") if declaration else "").name
     except (LookupError, ValueError):  # no encoding, or no name
         return WESTERN
-    return _LARGER.get(name, name if name.startswith(_CHARSETS) else WESTERN)
+    return _SUPERSETS.get(name, name if name.startswith(_CHARSETS) else WESTERN)
 
 
 @dataclass(slots=True)
@@ -96,7 +96,7 @@ class _Row:
 
     @property
     def is_line(self) -> bool:
-        return bool(self.cells) and all(cell.held <= 1 for cell in self.cells)
+        return bool(self.cells) and all(cell.piece_count <= 1 for cell in self.cells)
 
     def line(self) -> str:
         """The cells with the names of their columns, where the first row says these; "" for that row itself."""
@@ -110,9 +110,9 @@ class _Row:
         """The names of columns that this row says: it is marked so, or looks like it. None where it doesn't."""
         if self.names is None:
             texts = self._texts() if self.is_line else []
-            marked = len(texts) > 1 and all(cell.marked for cell in self.cells)
-            looks = len(texts) >= UNMARKED_COLUMNS and all(texts) and is_header(texts)
-            self.names = column_names(texts) if marked or looks else []
+            is_marked = len(texts) > 1 and all(cell.is_heading for cell in self.cells)
+            looks_like_header = len(texts) >= UNMARKED_COLUMNS and all(texts) and is_header(texts)
+            self.names = column_names(texts) if is_marked or looks_like_header else []
         return self.names
 
     def _texts(self) -> list[str]:
@@ -123,12 +123,12 @@ class _Row:
 class _Cell:
     """A cell of a row: its text with that of the pieces inside it, and how many of these it holds.
 
-    It is `marked` where it is a heading of its column or row.
+    `is_heading` says whether it is one of its column or row.
     """
 
     parts: list[str] = field(default_factory=list)
-    held: int = 0
-    marked: bool = False
+    piece_count: int = 0
+    is_heading: bool = False
 
 
 @dataclass(slots=True)
@@ -142,7 +142,7 @@ class _Tag:
     name: str
     row: _Row | None
     cell: _Cell | None
-    around: _Cell | None
+    outer_cell: _Cell | None
     parts: list[str] = field(default_factory=list)
     text: str = ""
     end: int = 0  # where the tags that it holds end, in the list of all
@@ -155,10 +155,10 @@ class _Page:
         self.title = self.first_heading = ""
         self._tags: list[_Tag] = []
         self._open: list[_Tag | None] = []  # of each open tag, the piece that it is
-        self._around: list[_Tag] = []  # the pieces that are open
+        self._open_pieces: list[_Tag] = []  # the pieces that are open
         self._tables: list[_Table] = []  # that are open
         self._unread = 0  # how many of the open tags are not read
-        self._named: list[str] | None = None  # the title's text, while it is open
+        self._title_parts: list[str] | None = None  # the title's text, while it is open
         self._heading: tuple[_Tag, int] | None = None  # the first heading, and its place
 
     def start(self, name: str, _attributes: object) -> None:
@@ -166,8 +166,8 @@ class _Page:
         if len(self._open) >= DEPTH_MOST:
             raise LibraryError(f"its tags are nested more than {DEPTH_MOST:,} deep; save the page anew with a browser")
         if name == "title" and not self.title:
-            self._named = []
-        self._unread += name in UNREAD
+            self._title_parts = []
+        self._unread += name in UNREAD_TAGS
         piece = None
         if not self._unread:
             if name == "br":
@@ -175,18 +175,18 @@ class _Page:
             elif name == "table":
                 self._tables.append(_Table())
                 if cell := self._cell():
-                    cell.held += 2
-            elif name in PIECES:
+                    cell.piece_count += 2
+            elif name in PIECE_TAGS:
                 piece = self._begin(name)
         self._open.append(piece)
 
     def end(self, name: str) -> None:
         """A tag closes; the parser closes each that opened."""
-        if name == "title" and self._named is not None:
-            self.title, self._named = tidy(" ".join(self._named)), None
+        if name == "title" and self._title_parts is not None:
+            self.title, self._title_parts = tidy(" ".join(self._title_parts)), None
         if name == "table" and self._tables and not self._unread:
             self._tables.pop()
-        self._unread -= name in UNREAD
+        self._unread -= name in UNREAD_TAGS
         piece = self._open.pop()
         if piece:
             self._pause()
@@ -194,13 +194,13 @@ class _Page:
 
     def data(self, text: str) -> None:
         """Text stands here."""
-        if self._named is not None:
-            self._named.append(text)
-        if self._unread or not self._around:
+        if self._title_parts is not None:
+            self._title_parts.append(text)
+        if self._unread or not self._open_pieces:
             return
-        if self._around[-1] is not self._tags[-1] and not text.isspace():
+        if self._open_pieces[-1] is not self._tags[-1] and not text.isspace():
             self._go_on()
-        self._around[-1].parts.append(text)
+        self._open_pieces[-1].parts.append(text)
         if cell := self._cell():
             cell.parts.append(text)
 
@@ -214,40 +214,40 @@ class _Page:
         """The paragraphs, headings and rows, in the order in which they begin."""
         return self._pieces(0, len(self._tags), DEFINITIONS_DEEP)
 
-    def _pieces(self, start: int, end: int, deep: int) -> Iterator[Piece]:
+    def _pieces(self, start: int, end: int, depth: int) -> Iterator[Piece]:
         """Those of some of the tags, with definitions within definitions to this depth."""
-        term, defined = "", False
+        term, is_defined = "", False
         while start < end:
             tag = self._tags[start]
             start += 1
-            if deep and tag.name == "dt":
-                terms = ("" if defined else term, self._line(start - 1, tag.end))
-                term, defined = ", ".join(filter(None, terms)), False
+            if depth and tag.name == "dt":
+                terms = ("" if is_defined else term, self._line(start - 1, tag.end))
+                term, is_defined = ", ".join(filter(None, terms)), False
                 start = tag.end
-            elif deep and tag.name == "dd" and term:
-                yield from self._definition(term, start - 1, deep)
-                defined, start = True, tag.end
+            elif depth and tag.name == "dd" and term:
+                yield from self._definition(term, start - 1, depth)
+                is_defined, start = True, tag.end
             elif tag.row is None or not tag.row.is_line:
                 yield Piece(tag.text, 1 + HEADINGS.index(tag.name) if tag.name in HEADINGS else 0)
             elif tag.name == "tr":
                 yield Piece(tag.row.line())
-        if term and not defined:
+        if term and not is_defined:
             yield Piece(term)
 
-    def _definition(self, term: str, place: int, deep: int) -> Iterator[Piece]:
+    def _definition(self, term: str, position: int, depth: int) -> Iterator[Piece]:
         """A term with what the tag at this place says of it: as one line, or, where that is long, as a section."""
-        tag = self._tags[place]
-        line = f"{term}: {self._line(place, tag.end)}"
-        if count_words(line) <= MOST_WORDS:
+        tag = self._tags[position]
+        line = f"{term}: {self._line(position, tag.end)}"
+        if count_words(line) <= MAX_CHUNK_WORDS:
             yield Piece(line, unit=True)
             return
-        level = len(HEADINGS) + 1 + DEFINITIONS_DEEP - deep
+        level = len(HEADINGS) + 1 + DEFINITIONS_DEEP - depth
         yield Piece(term, level)
-        head = f"{term}: "
-        for piece in chain([Piece(tag.text)], self._pieces(place + 1, tag.end, deep - 1)):
+        prefix = f"{term}: "
+        for piece in chain([Piece(tag.text)], self._pieces(position + 1, tag.end, depth - 1)):
             if piece.text:
-                yield piece if piece.level else piece._replace(text=head + piece.text)
-                head = head if piece.level else ""
+                yield piece if piece.level else piece._replace(text=prefix + piece.text)
+                prefix = prefix if piece.level else ""
         yield Piece("", level)
 
     def _line(self, start: int, end: int) -> str:
@@ -255,7 +255,7 @@ class _Page:
         return tidy(" ".join(piece.text for piece in self._pieces(start, end, 0)))
 
     def _cell(self) -> _Cell | None:
-        return self._around[-1].cell if self._around else None
+        return self._open_pieces[-1].cell if self._open_pieces else None
 
     def _row(self) -> _Row:
         table = self._tables[-1] if self._tables else _Table()
@@ -264,38 +264,40 @@ class _Page:
         return row
 
     def _go_on(self) -> None:
-        tag = _Tag("", self._around[-1].row, self._cell(), None)
+        tag = _Tag("", self._open_pieces[-1].row, self._cell(), None)
         self._tags.append(tag)
-        self._around.append(tag)
+        self._open_pieces.append(tag)
 
     def _pause(self) -> None:
-        if self._around and not self._around[-1].name:
-            self._finish(self._around[-1])
+        if self._open_pieces and not self._open_pieces[-1].name:
+            self._finish(self._open_pieces[-1])
 
     def _begin(self, name: str) -> _Tag:
         self.data(" ")
         self._pause()
-        row, cell, around = (self._around[-1].row, self._cell(), self._cell()) if self._around else (None, None, None)
+        row, cell, outer_cell = (
+            (self._open_pieces[-1].row, self._cell(), self._cell()) if self._open_pieces else (None, None, None)
+        )
         if name == "tr":
             row, cell = self._row(), None
         elif name in CELLS:
-            cell = _Cell(marked=name == "th")
+            cell = _Cell(is_heading=name == "th")
             if row:
                 row.cells.append(cell)
-        tag = _Tag(name, row, cell, around)
+        tag = _Tag(name, row, cell, outer_cell)
         if name == "h1" and self._heading is None:
             self._heading = tag, len(self._tags)
         self._tags.append(tag)
-        self._around.append(tag)
+        self._open_pieces.append(tag)
         return tag
 
     def _finish(self, tag: _Tag) -> None:
-        self._around.pop()
+        self._open_pieces.pop()
         tag.text, tag.end = tidy("".join(tag.parts)).removesuffix(ANCHOR).rstrip(), len(self._tags)
         tag.parts.clear()
-        if tag.around and tag.name not in CELLS:
-            tag.around.held += 2 if tag.name in HEADINGS else bool(tag.text)
+        if tag.outer_cell and tag.name not in CELLS:
+            tag.outer_cell.piece_count += 2 if tag.name in HEADINGS else bool(tag.text)
         self.data(" ")
         if self._heading and self._heading[0] is tag:
             # One that was never closed has the rest of the page inside: it says what comes first of that.
-            self.first_heading = next(filter(None, (one.text for one in self._tags[self._heading[1] :])), "")
+            self.first_heading = next(filter(None, (piece.text for piece in self._tags[self._heading[1] :])), "")

@@ -25,13 +25,13 @@ def read(path: Path) -> Iterator[Block]:
     Raises:
         LibraryError: a line is no such record, or repeats an id; the message names the line.
     """
-    seen: dict[str, int] = {}
+    line_of_id: dict[str, int] = {}
     for number, line in enumerate(load_lines(path), 1):
         if line.strip():
             block = _record(line, number)
-            if block.id in seen:
-                raise LibraryError(f"line {number}: the id '{block.id}' was used in line {seen[block.id]}")
-            seen[block.id] = number
+            if block.id in line_of_id:
+                raise LibraryError(f"line {number}: the id '{block.id}' was used in line {line_of_id[block.id]}")
+            line_of_id[block.id] = number
             yield block
 
 

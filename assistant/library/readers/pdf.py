@@ -16,8 +16,8 @@ from typing import NamedTuple
 from pypdfium2 import PdfDocument, PdfiumError, PdfTextPage, raw
 
 from assistant.errors import LibraryError
-from assistant.library.pdf_headings import Heading, Line, larger_of, lines_of, outline_of, place_of
-from assistant.library.pdf_tables import Rows, place_of_table, tables_of
+from assistant.library.pdf_headings import Heading, Line, heading_range, headings_by_height, lines_of, outline_of
+from assistant.library.pdf_tables import Rows, table_range, tables_of
 from assistant.library.readers.shared.scan import ScanError
 from assistant.library.readers.shared.tables import lines as named_rows
 from assistant.library.readers.shared.text import Piece, paragraphs, tidy, title_line, title_of, under_headings
@@ -67,10 +67,10 @@ def read(path: Path) -> Iterator[Block]:
         ScanError: it carries no text.
         LibraryError: the file is encrypted or broken.
     """
-    return read_told(path, silent)
+    return read_with_progress(path, silent)
 
 
-def read_told(path: Path, progress: Progress) -> Iterator[Block]:
+def read_with_progress(path: Path, progress: Progress) -> Iterator[Block]:
     """The same as `read`; `progress` is told pages that have text.
 
     Raises:
@@ -104,15 +104,15 @@ def blocks_of(title: str, pages: Sequence[Page]) -> Iterator[Block]:
     Raises:
         ScanError: they carry no text.
     """
-    bare = _without_margins([page.text for page in pages])
-    texts = [
+    bodies = _without_margins([page.text for page in pages])
+    pieces_by_page = [
         list(_pieces(text, n, page.headings, page.tables))
-        for n, (text, page) in enumerate(zip(bare, pages, strict=True), 1)
+        for n, (text, page) in enumerate(zip(bodies, pages, strict=True), 1)
     ]
-    if not any(texts):
+    if not any(pieces_by_page):
         raise ScanError("it has no text, only pictures of its pages, which OCR may read")
-    _join(texts)
-    yield from under_headings(chain.from_iterable(texts), title)
+    _join(pieces_by_page)
+    yield from under_headings(chain.from_iterable(pieces_by_page), title)
 
 
 def text_of(page: PdfTextPage) -> str:
@@ -135,16 +135,16 @@ def _leftward(page: PdfTextPage) -> str:
 
 def _pages(document: PdfDocument, progress: Progress) -> list[Page]:
     pages, lines = list[Page](), dict[int, list[Line]]()
-    headings, read = outline_of(document), 0
+    headings, read_count = outline_of(document), 0
     for n in range(1, len(document) + 1):
         page = document[n - 1]
-        shown = page.get_textpage()
-        pages.append(Page(text_of(shown), (), tables_of(shown)))
-        lines[n] = [] if headings else list(lines_of(shown))
+        text_page = page.get_textpage()
+        pages.append(Page(text_of(text_page), (), tables_of(text_page)))
+        lines[n] = [] if headings else list(lines_of(text_page))
         page.close()
-        read += bool(pages[-1].text.strip())
-        progress(read, len(document))
-    headings = headings or larger_of(lines)
+        read_count += bool(pages[-1].text.strip())
+        progress(read_count, len(document))
+    headings = headings or headings_by_height(lines)
     return [page._replace(headings=headings.get(n, ())) for n, page in enumerate(pages, 1)]
 
 
@@ -153,14 +153,16 @@ def _pieces(text: str, page: int, headings: Sequence[Heading], tables: Sequence[
 
     A heading that isn't found there begins where the one before it ends, and a table that isn't stays text.
     """
-    lines, done = text.split("\n"), 0
-    rows = {place.start: (place.stop, table) for table in tables if (place := place_of_table(table, lines))}
+    lines, next_line = text.split("\n"), 0
+    tables_by_line = {
+        line_range.start: (line_range.stop, table) for table in tables if (line_range := table_range(table, lines))
+    }
     for heading in headings:
-        place = place_of(heading.text, lines, done)
-        yield from _between(lines, done, place.start, rows, page)
+        line_range = heading_range(heading.text, lines, next_line)
+        yield from _between(lines, next_line, line_range.start, tables_by_line, page)
         yield Piece(tidy(heading.text), heading.level, page=page)
-        done = place.stop
-    yield from _between(lines, done, len(lines), rows, page)
+        next_line = line_range.stop
+    yield from _between(lines, next_line, len(lines), tables_by_line, page)
 
 
 def _between(
@@ -188,42 +190,42 @@ def _without_margins(pages: list[str]) -> list[str]:
 
 def _headless(pages: list[list[str]]) -> list[list[str]]:
     running = _running(pages)
-    bare = [_from_text_on(lines, running) for lines in pages]
+    bodies = [_from_text_on(lines, running) for lines in pages]
     # Tickets, one a page, are alike from head to foot.
-    return bare if any(bare) else [_from_text_on(lines, ()) for lines in pages]
+    return bodies if any(bodies) else [_from_text_on(lines, ()) for lines in pages]
 
 
 def _running(pages: list[list[str]]) -> set[str]:
     """What most pages have among their first lines, but for the numbers in it."""
     if len(pages) < RUNNING_PAGES:
         return set()
-    heads = [set(map(_known_by, lines[:RUNNING_LINES])) for lines in pages]
-    counts = Counter(head for one in heads for head in one)
+    heads = [set(map(_without_digits, lines[:RUNNING_LINES])) for lines in pages]
+    counts = Counter(head for page_heads in heads for head in page_heads)
     return {head for head, count in counts.items() if count > len(pages) / 2 and any(map(str.isalpha, head))}
 
 
 def _from_text_on(lines: list[str], running: Collection[str]) -> list[str]:
-    numbered = False
+    has_number = False
     for n, line in enumerate(lines[:RUNNING_LINES]):
-        is_number = not numbered and _PAGE_NUMBER.fullmatch(line) is not None
-        if line.strip() and not is_number and _known_by(line) not in running:
+        is_number = not has_number and _PAGE_NUMBER.fullmatch(line) is not None
+        if line.strip() and not is_number and _without_digits(line) not in running:
             return lines[n:]
-        numbered = numbered or is_number
+        has_number = has_number or is_number
     return lines[RUNNING_LINES:]
 
 
-def _known_by(line: str) -> str:
+def _without_digits(line: str) -> str:
     return _DIGITS.sub("#", tidy(line))
 
 
 def _join(pages: list[list[Piece]]) -> None:
     """Move the rest of a sentence that a page's end breaks to the page that it begins on."""
-    for before, after in pairwise(filter(None, pages)):
-        # `before` was emptied where the page before it needed all of it.
-        if before and not before[-1].text.endswith(_ENDED) and _runs_on(before[-1]) and _runs_on(after[0]):
-            rest = _sentence_at(after[0].text)
-            before[-1] = before[-1]._replace(text=tidy(_HYPHEN.sub("", f"{before[-1].text}\n{rest}")))
-            after[:1] = _paragraphs([after[0].text[len(rest) :]], after[0].page)
+    for page, next_page in pairwise(filter(None, pages)):
+        # `page` was emptied where the page before it needed all of it.
+        if page and not page[-1].text.endswith(_ENDED) and _runs_on(page[-1]) and _runs_on(next_page[0]):
+            remainder = _sentence_at(next_page[0].text)
+            page[-1] = page[-1]._replace(text=tidy(_HYPHEN.sub("", f"{page[-1].text}\n{remainder}")))
+            next_page[:1] = _paragraphs([next_page[0].text[len(remainder) :]], next_page[0].page)
 
 
 def _runs_on(piece: Piece) -> bool:

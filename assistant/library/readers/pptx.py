@@ -31,31 +31,31 @@ def read(path: Path) -> Iterator[Block]:
     """
     check_archive(path, _KIND)
     try:
-        show = pptx.Presentation(str(path))
+        presentation = pptx.Presentation(str(path))
     except (PackageNotFoundError, BadZipFile, KeyError, ValueError) as error:
         raise LibraryError(f"it is not {_KIND} that can be read") from error
-    title = title_line(show.core_properties.title or "") or title_of(path)
-    shapes = 0
-    for number, slide in enumerate(show.slides, 1):
-        shapes += sum(1 for _ in slide.element.iter("{*}sp", "{*}grpSp", "{*}graphicFrame"))
-        if shapes > SHAPES_MOST:
+    title = title_line(presentation.core_properties.title or "") or title_of(path)
+    shape_count = 0
+    for number, slide in enumerate(presentation.slides, 1):
+        shape_count += sum(1 for _ in slide.element.iter("{*}sp", "{*}grpSp", "{*}graphicFrame"))
+        if shape_count > SHAPES_MOST:
             raise LibraryError(f"it has more than {SHAPES_MOST:,} shapes; split it up")
-        named = slide.shapes.title
-        heading = title_line(named.text_frame.text) if named is not None else ""
-        under = title if heading in {"", title} else f"{title} - {heading}"
+        title_shape = slide.shapes.title
+        heading = title_line(title_shape.text_frame.text) if title_shape is not None else ""
+        slide_title = title if heading in {"", title} else f"{title} - {heading}"
         texts = [text for text in map(tidy, _texts(slide.shapes)) if text and text != heading]
         if slide.has_notes_slide and (frame := slide.notes_slide.notes_text_frame) and (notes := tidy(frame.text)):
             texts.append(f"Notes: {notes}")
-        yield from (Block(text, under, f"slide {number}") for text in texts or [heading] if text)
+        yield from (Block(text, slide_title, f"slide {number}") for text in texts or [heading] if text)
 
 
 def _texts(shapes: Iterable[Any]) -> Iterator[str]:
     """What the shapes say: a paragraph each, and the rows of tables; groups are read as what they hold."""
-    left = list(shapes)[::-1]
-    while left:
-        shape = left.pop()
+    pending_shapes = list(shapes)[::-1]
+    while pending_shapes:
+        shape = pending_shapes.pop()
         if isinstance(shape, GroupShape):
-            left += list(shape.shapes)[::-1]
+            pending_shapes += list(shape.shapes)[::-1]
         elif shape.has_text_frame:
             yield from (paragraph.text for paragraph in shape.text_frame.paragraphs)
         elif getattr(shape, "has_table", False):

@@ -24,11 +24,13 @@ def read(path: Path) -> Iterator[Block]:
     Raises:
         LibraryError: the file is binary, or its tags are nested too deeply.
     """
-    markup = load_text(path, html.declared)
-    whole = list(html.blocks(markup, title_of(path)))
-    article = _article(markup, whole[0].title if whole else title_of(path))
-    words, most = (sum(count_words(block.text) for block in blocks) for blocks in (article, whole))
-    yield from article if words >= max(WORDS_LEAST, SHARE_LEAST * most) else whole
+    markup = load_text(path, html.declared_encoding)
+    page_blocks = list(html.blocks(markup, title_of(path)))
+    article_blocks = _article(markup, page_blocks[0].title if page_blocks else title_of(path))
+    article_words, page_words = (
+        sum(count_words(block.text) for block in blocks) for blocks in (article_blocks, page_blocks)
+    )
+    yield from article_blocks if article_words >= max(WORDS_LEAST, SHARE_LEAST * page_words) else page_blocks
 
 
 def _article(markup: str, title: str) -> list[Block]:

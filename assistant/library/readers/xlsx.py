@@ -26,7 +26,7 @@ _KIND = "a workbook"
 ROWS_MOST, COLUMNS_MOST, CELLS_MOST = 1_048_576, 16_384, 5_000_000
 _TOO_MANY = "it has too many rows or columns, some of them far out; take out what is not needed"
 # How a cell begins, and how many bytes are looked through at once.
-_CELLS, _PIECE = (b"<c ", b"<c>"), 1 << 20
+_CELL_STARTS, _CHUNK_BYTES = (b"<c ", b"<c>"), 1 << 20
 # What a number's format shows as it stands, or says of colours and conditions.
 _AS_IT_STANDS = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]')
 
@@ -53,23 +53,23 @@ def read(path: Path) -> Iterator[Block]:
 
 def _check_cells(path: Path) -> None:
     """Refuse a workbook with too many cells before they are read, which takes a hundred times as long as counting."""
-    cells = 0
-    with ZipFile(path) as parts:
-        for name in parts.namelist():
+    cell_count = 0
+    with ZipFile(path) as archive:
+        for name in archive.namelist():
             if name.lower().startswith("xl/worksheets/"):
-                with parts.open(name) as sheet:
-                    while piece := sheet.read(_PIECE):
-                        cells += sum(map(piece.count, _CELLS))
-                        if cells > CELLS_MOST:
+                with archive.open(name) as sheet:
+                    while chunk := sheet.read(_CHUNK_BYTES):
+                        cell_count += sum(map(chunk.count, _CELL_STARTS))
+                        if cell_count > CELLS_MOST:
                             raise LibraryError(_TOO_MANY)
 
 
 def _rows(sheet: Any) -> Iterator[Sequence[Any]]:
     """The rows of a sheet, each as wide as its last cell is far out; not more of them than a sheet can have."""
-    cells = 0
+    cell_count = 0
     for number, row in enumerate(sheet.iter_rows(), 1):
-        cells += len(row)
-        if number > ROWS_MOST or len(row) > COLUMNS_MOST or cells > CELLS_MOST:
+        cell_count += len(row)
+        if number > ROWS_MOST or len(row) > COLUMNS_MOST or cell_count > CELLS_MOST:
             raise LibraryError(_TOO_MANY)
         yield row
 
@@ -83,8 +83,8 @@ def _text(cell: Any) -> str:
         value = value.date()
     if isinstance(value, date | time):
         return str(value)
-    shown_as = str(cell.number_format)
-    if "%" in shown_as and isinstance(value, int | float) and not isinstance(value, bool):
-        is_share = "%" in _AS_IT_STANDS.sub("", shown_as)
+    number_format = str(cell.number_format)
+    if "%" in number_format and isinstance(value, int | float) and not isinstance(value, bool):
+        is_share = "%" in _AS_IT_STANDS.sub("", number_format)
         return f"{100 * value if is_share else value:.10g}%"
     return f"{value:.15g}" if isinstance(value, float) else str(value)

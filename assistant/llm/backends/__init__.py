@@ -17,7 +17,7 @@ from assistant.settings import Backend, Settings
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ModelTraits:
     """The model that is to run: whether it is the usual one, whether a GGUF file, and whether torch sees a GPU for it.
 
     A GPU is looked for where the usual model is wanted; any other was chosen for what it is.
@@ -31,13 +31,13 @@ class Wanted:
 class Module(Protocol):
     """The interface of a module in this folder.
 
-    `TITLE` is what people call it, and `APART` says whether its engine runs in a process of its own.
+    `TITLE` is what people call it, and `OWN_PROCESS` says whether its engine runs in a process of its own.
     """
 
     TITLE: str
-    APART: bool
+    OWN_PROCESS: bool
 
-    def fitness(self, wanted: Wanted) -> int:
+    def fitness(self, traits: ModelTraits) -> int:
         """How well it would run such a model on this machine; 0 = not at all. The highest value wins."""
         ...
 
@@ -59,6 +59,6 @@ def named(name: Backend) -> Module:
     return cast("Module", variants.module("backends", name))
 
 
-def fittest(wanted: Wanted) -> Backend:
+def fittest(traits: ModelTraits) -> Backend:
     """The name of the backend that runs such a model best on this machine."""
-    return max(variants.names("backends"), key=lambda name: named(name).fitness(wanted))
+    return max(variants.names("backends"), key=lambda name: named(name).fitness(traits))

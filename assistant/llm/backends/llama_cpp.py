@@ -22,21 +22,21 @@ import psutil
 
 from assistant.errors import ModelError
 from assistant.llm import gguf
-from assistant.llm.backends import Wanted
+from assistant.llm.backends import ModelTraits
 from assistant.llm.context_limit import within_context
 from assistant.llm.control_tokens import defuse
 from assistant.llm.fair_queue import FairQueue
 from assistant.llm.processor import cores
 from assistant.llm.servers import logit_bias
 from assistant.llm.subprocess_engine import SubprocessEngine
-from assistant.llm.thoughts import SWITCHED_OFF, closed, spoken
+from assistant.llm.thoughts import THINKING_OFF, with_thought_closed, without_thought
 from assistant.llm.word_choice import first_tokens
 from assistant.protocols import Engine, Progress
 from assistant.settings import Backend, LLMSettings, Settings
 from assistant.types import Choice, Completion, Messages, Options
 
 TITLE = "llama.cpp"
-APART = True
+OWN_PROCESS = True
 _GIB = 1 << 30
 # Between two batches of this many prompt tokens the engine looks whether it was told to stop. 64 costs 3 % of the
 # prefill's speed against 2048, and ends a stopped prefill of a 1.5B model on two cores in about a second.
@@ -47,14 +47,14 @@ _WORKING_MEMORY = 300 << 20
 _SAVED_PROMPTS_MIB = 256
 # Weights are read instead of mapped (llama.cpp's --load-mode none): it repacks most of them for the processor, and what
 # was mapped would stay in memory beside that, 0.6 GB of the default model's 1.1.
-_READ = 0
+_LOAD_MODE_NONE = 0
 
 Chunk = dict[str, Any]
 
 
-def fitness(wanted: Wanted) -> int:
+def fitness(traits: ModelTraits) -> int:
     """How well llama.cpp suits: it runs GGUF files, on every machine."""
-    return 1 if wanted.gguf else 0
+    return 1 if traits.gguf else 0
 
 
 def load(path: Path, name: str, settings: Settings, progress: Progress) -> Engine:  # noqa: ARG001 - it tells no progress
@@ -95,7 +95,7 @@ class LlamaCpp:
         """The completion as it grows; see `assistant.protocols.LLM`."""
         job = self._start(self._fitting(messages), _body(options), stop, object())
         for completion in _completions(job):
-            yield spoken(completion, options)
+            yield without_thought(completion, options)
 
     def complete(self, batch: Sequence[Messages], options: Options, stop: Event) -> list[Completion]:
         """One completion for each prompt, side by side in the engine's slots, in the prompts' order."""
@@ -105,7 +105,7 @@ class LlamaCpp:
         try:
             for tokens in prompts:
                 jobs.append(self._start(tokens, _body(options), stop, owner))  # noqa: PERF401 - kept for `finally`
-            return [spoken(_last(job), options) for job in jobs]
+            return [without_thought(_final_completion(job), options) for job in jobs]
         finally:
             for job in jobs:
                 job.leave()
@@ -151,14 +151,14 @@ class LlamaCpp:
         return within_context(self._tokens(messages), self)
 
     def _tokens(self, messages: Messages) -> list[int]:
-        said = [{"role": message.role, "content": defuse(message.content)} for message in messages]
-        asked = {"messages": said, "chat_template_kwargs": SWITCHED_OFF}
+        chat_messages = [{"role": message.role, "content": defuse(message.content)} for message in messages]
+        body = {"messages": chat_messages, "chat_template_kwargs": THINKING_OFF}
         # the template's prompt comes without the token that the tokenizer puts before every text
-        return self._tokenize(closed(self._ask("/apply-template", asked)["prompt"]), add_special=True)
+        return self._tokenize(with_thought_closed(self._ask("/apply-template", body)["prompt"]), add_special=True)
 
     def _tokenize(self, text: str, *, add_special: bool = False) -> list[int]:
-        asked = {"content": text, "add_special": add_special, "parse_special": True}
-        tokens: list[int] = self._ask("/tokenize", asked)["tokens"]
+        body = {"content": text, "add_special": add_special, "parse_special": True}
+        tokens: list[int] = self._ask("/tokenize", body)["tokens"]
         return tokens
 
     def _ask(self, path: str, body: Chunk) -> Chunk:
@@ -177,9 +177,9 @@ class LlamaCpp:
     def _start(self, tokens: list[int], body: Chunk, stop: Event, owner: object) -> _Job:
         job = _Job(stop)
         if self._queue.enter(owner, stop):
-            whole = {**body, "prompt": tokens, "stream": True, "return_progress": True, "timings_per_token": True}
+            full_body = {**body, "prompt": tokens, "stream": True, "return_progress": True, "timings_per_token": True}
             # No daemon: one that is killed inside the engine's callback aborts the whole process.
-            Thread(target=self._run, args=(job, whole, owner), name="llama.cpp", daemon=False).start()
+            Thread(target=self._run, args=(job, full_body, owner), name="llama.cpp", daemon=False).start()
         else:
             job.finish()
         return job
@@ -195,9 +195,11 @@ class LlamaCpp:
 
     def _check(self, path: Path, settings: LLMSettings) -> None:
         header = gguf.header(path)
-        longest = int(header.get(f"{header.get('general.architecture')}.context_length", settings.context))
-        if settings.context > longest:
-            raise ModelError(f"{self.name} reads {longest} tokens at most; lower llm.context from {settings.context}.")
+        max_context = int(header.get(f"{header.get('general.architecture')}.context_length", settings.context))
+        if settings.context > max_context:
+            raise ModelError(
+                f"{self.name} reads {max_context} tokens at most; lower llm.context from {settings.context}."
+            )
         if "tokenizer.chat_template" not in header:
             raise ModelError(f"{self.name} has no chat template, so it is no chat model; choose an instruct model.")
         cache = gguf.kv_bytes(header) * settings.context * settings.slots
@@ -217,7 +219,7 @@ class LlamaCpp:
                 f"llama.cpp can't be loaded ({error}); install xllamacpp, and on Linux the system library libgomp1."
             ) from error
         try:
-            return _tried(xllamacpp.Server(self._params(xllamacpp.CommonParams(), path, settings)))
+            return _tested_server(xllamacpp.Server(self._params(xllamacpp.CommonParams(), path, settings)))
         except RuntimeError as error:
             raise ModelError(
                 f"llama.cpp can't load {path}: the file is cut short or of a kind it doesn't know; fetch it again with"
@@ -232,7 +234,7 @@ class LlamaCpp:
         params.cpuparams.n_threads = params.cpuparams_batch.n_threads = settings.threads or cores()
         params.cache_ram_mib = _SAVED_PROMPTS_MIB
         params.fit_params = False
-        params.load_mode = _READ
+        params.load_mode = _LOAD_MODE_NONE
         params.api_keys = [self._key]
         params.ui = params.endpoint_slots = False
         params.verbosity = -1
@@ -273,7 +275,7 @@ class _Job:
             self.leave()
 
 
-def _tried(server: Any) -> Any:
+def _tested_server(server: Any) -> Any:
     # One token shows that the model runs; and an engine that is let go before its loop began would never end.
     _checked(server.handle_completions({"prompt": "1", "max_tokens": 1}))
     return server
@@ -293,35 +295,35 @@ def _body(options: Options) -> Chunk:
 
 def _completions(job: _Job) -> Iterator[Completion]:
     """Folds chunks into growing completions; the last one has `finish` set."""
-    now = Completion("")
+    completion = Completion("")
     for chunk in job:
-        if reading := chunk.get("prompt_progress"):
-            if reading["processed"]:
-                yield Completion("", reading["total"], read=reading["processed"])
+        if progress := chunk.get("prompt_progress"):
+            if progress["processed"]:
+                yield Completion("", progress["total"], read=progress["processed"])
             continue
         choices = chunk.get("choices")
         if not choices:
             continue
-        now = _grown(now, choices[0], chunk.get("timings", {}), _pieces(chunk))
-        if now.finish or choices[0].get("text"):
-            yield now
-    if not now.finish:
-        yield replace(now, finish="cancelled")
+        completion = _grown(completion, choices[0], chunk.get("timings", {}), _pieces(chunk))
+        if completion.finish or choices[0].get("text"):
+            yield completion
+    if not completion.finish:
+        yield replace(completion, finish="cancelled")
 
 
-def _grown(now: Completion, choice: Chunk, timings: Chunk, pieces: list[Chunk]) -> Completion:
-    prompt = timings.get("cache_n", 0) + timings.get("prompt_n", 0)
+def _grown(completion: Completion, choice: Chunk, timings: Chunk, pieces: list[Chunk]) -> Completion:
+    prompt_tokens = timings.get("cache_n", 0) + timings.get("prompt_n", 0)
     return Completion(
-        now.text + (choice.get("text") or ""),
-        prompt or now.prompt_tokens,
-        timings.get("predicted_n", now.completion_tokens),
-        now.logprobs + tuple(piece["logprob"] for piece in pieces),
+        completion.text + (choice.get("text") or ""),
+        prompt_tokens or completion.prompt_tokens,
+        timings.get("predicted_n", completion.completion_tokens),
+        completion.logprobs + tuple(piece["logprob"] for piece in pieces),
         choice.get("finish_reason") or "",
-        cached=timings.get("cache_n", now.cached),
+        cached=timings.get("cache_n", completion.cached),
     )
 
 
-def _last(job: _Job) -> Completion:
+def _final_completion(job: _Job) -> Completion:
     completion = Completion("")
     for completion in _completions(job):  # noqa: B007 - only the last one is wanted
         pass

@@ -19,37 +19,37 @@ import numpy as np
 import psutil
 
 from assistant.errors import ModelError
-from assistant.llm.backends import Wanted
+from assistant.llm.backends import ModelTraits
 from assistant.llm.context_limit import within_context
 from assistant.llm.control_tokens import defuse
 from assistant.llm.engines.openvino_logits import Logits
 from assistant.llm.engines.openvino_loop import PIECE, Job, Loop
-from assistant.llm.engines.openvino_model import MODEL, converted, read
+from assistant.llm.engines.openvino_model import MODEL, converted, read_notes
 from assistant.llm.mapped_pages import drop_mapped_pages
 from assistant.llm.processor import has_avx2, has_matrix_units, has_wide_vectors
-from assistant.llm.reply import Reply, growing, written
+from assistant.llm.reply import Reply, growing_completions, reply_steps
 from assistant.llm.subprocess_engine import SubprocessEngine
-from assistant.llm.thoughts import SWITCHED_OFF, closed, spoken
+from assistant.llm.thoughts import THINKING_OFF, with_thought_closed, without_thought
 from assistant.llm.word_choice import first_tokens, normalised
 from assistant.protocols import Engine, Progress
 from assistant.settings import Backend, LLMSettings, Settings
 from assistant.types import Choice, Completion, Messages, Options
 
 TITLE = "OpenVINO"
-APART = True
+OWN_PROCESS = True
 _GIB = 1 << 30
 _BLOCK = 32  # tokens; the engine's own, on a CPU
 _WORKING_MEMORY = 1 << 30
 # The likeliest tokens that are asked for to choose between words: the last of them has some 1 in 20,000. Where the
 # words have less than this of the probability together, all tokens are looked at.
-_LIKELIEST, _TOLD = 24, 0.05
+_TOP_TOKENS, _MIN_MASS = 24, 0.05
 # Prompt lookup goes by the last so many tokens, or fewer, and where they stood before.
-_LOOKED_UP = 3
+_LOOKUP_NGRAM = 3
 
 
-def fitness(wanted: Wanted) -> int:
+def fitness(traits: ModelTraits) -> int:
     """How well OpenVINO suits: for GGUF files, where it was faster than llama.cpp (docs/results/llm.md)."""
-    return 2 if wanted.gguf and has_wide_vectors() and find_spec("openvino_genai") else 0
+    return 2 if traits.gguf and has_wide_vectors() and find_spec("openvino_genai") else 0
 
 
 def load(path: Path, name: str, settings: Settings, progress: Progress) -> Engine:
@@ -86,11 +86,11 @@ class OpenVino:
         self.context, self.can_score = settings.context, True
         self._folder, self._threads, self._lookup = folder, settings.threads, settings.prompt_lookup_tokens
         self._precise = precise
-        self._made = read(folder)
+        self._notes = read_notes(folder)
         self._check(settings)
         self._engine = _engine()
         self._tokenizer: Any = self._engine.Tokenizer(str(folder))
-        self._ends = {*self._made.ends, self._tokenizer.get_eos_token_id()}
+        self._ends = {*self._notes.ends, self._tokenizer.get_eos_token_id()}
         self._logits: Logits | None = None
         self._lock = Lock()
         self._loop: Loop | None = Loop(partial(self._pipeline, settings), _tensor, settings.slots)
@@ -102,9 +102,9 @@ class OpenVino:
 
     def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
         """The completion as it grows; see `assistant.protocols.LLM`."""
-        job, reply = self._started(self._fitting(messages), options, stop, object())
-        for completion in growing(written(reply, job)):
-            yield spoken(completion, options)
+        job, reply = self._start_reply(self._fitting(messages), options, stop, object())
+        for completion in growing_completions(reply_steps(reply, job)):
+            yield without_thought(completion, options)
 
     def complete(self, batch: Sequence[Messages], options: Options, stop: Event) -> list[Completion]:
         """One completion for each prompt, side by side, in the prompts' order."""
@@ -112,8 +112,8 @@ class OpenVino:
         started: list[tuple[Job, Reply]] = []
         try:
             for tokens in prompts:
-                started.append(self._started(tokens, options, stop, owner))  # noqa: PERF401 - kept for `finally`
-            return [spoken(_last(reply, job), options) for job, reply in started]
+                started.append(self._start_reply(tokens, options, stop, owner))  # noqa: PERF401 - kept for `finally`
+            return [without_thought(_final_completion(reply, job), options) for job, reply in started]
         finally:
             for job, _ in started:
                 job.left.set()
@@ -150,10 +150,12 @@ class OpenVino:
         return within_context(self._tokens(messages), self)
 
     def _tokens(self, messages: Messages) -> list[int]:
-        said = [{"role": message.role, "content": defuse(message.content)} for message in messages]
+        chat_messages = [{"role": message.role, "content": defuse(message.content)} for message in messages]
         try:
-            prompt = self._tokenizer.apply_chat_template(said, add_generation_prompt=True, extra_context=SWITCHED_OFF)
-            return self._plain(closed(prompt))
+            prompt = self._tokenizer.apply_chat_template(
+                chat_messages, add_generation_prompt=True, extra_context=THINKING_OFF
+            )
+            return self._plain(with_thought_closed(prompt))
         except RuntimeError as error:
             raise ModelError(f"The chat template of {self.name} can't take these messages.") from error
 
@@ -166,12 +168,12 @@ class OpenVino:
 
     # --- writing -------------------------------------------------------------------------------------------------
 
-    def _started(self, prompt: list[int], options: Options, stop: Event, owner: object) -> tuple[Job, Reply]:
+    def _start_reply(self, prompt: list[int], options: Options, stop: Event, owner: object) -> tuple[Job, Reply]:
         max_tokens = min(options.max_tokens, self.context - len(prompt))
         job = Job(prompt, max_tokens, partial(self._config, options), stop, owner)
-        return self._begun(job), Reply(len(prompt), max_tokens, options, self._decoded, self._ends)
+        return self._start_job(job), Reply(len(prompt), max_tokens, options, self._decoded, self._ends)
 
-    def _begun(self, job: Job) -> Job:
+    def _start_job(self, job: Job) -> Job:
         if self._loop is None:
             raise ModelError(f"{self.name} was unloaded; start again to use it.")
         return self._loop.start(job)
@@ -183,7 +185,7 @@ class OpenVino:
         config.stop_token_ids = self._ends
         config.logprobs = 1
         if self._lookup:
-            config.num_assistant_tokens, config.max_ngram_size = self._lookup, _LOOKED_UP
+            config.num_assistant_tokens, config.max_ngram_size = self._lookup, _LOOKUP_NGRAM
         if options.temperature:
             config.do_sample, config.temperature, config.rng_seed = True, options.temperature, options.seed
         if options.schema:
@@ -202,25 +204,27 @@ class OpenVino:
         """
         if self._lookup:  # with which the engine tells of none but the token it writes
             return self._exact_masses(prompt, words, stop)
-        job = self._begun(Job(prompt, 1, self._widest, stop, owner, wide=True))
-        likeliest = dict(token for token in job if not isinstance(token, int))
-        masses = {word: sum(exp(likeliest[one]) for one in ids if one in likeliest) for word, ids in words.items()}
-        if likeliest and sum(masses.values()) < _TOLD:
+        job = self._start_job(Job(prompt, 1, self._top_tokens_config, stop, owner, wide=True))
+        logprobs = dict(token for token in job if not isinstance(token, int))
+        masses = {word: sum(exp(logprobs[token]) for token in ids if token in logprobs) for word, ids in words.items()}
+        if logprobs and sum(masses.values()) < _MIN_MASS:
             return self._exact_masses(prompt, words, stop)
         return masses
 
     def _exact_masses(self, prompt: list[int], words: Mapping[str, list[int]], stop: Event) -> dict[str, float]:
-        odds = self._exact().after(prompt, [], stop) if not stop.is_set() else None
-        return {word: 0.0 if odds is None else float(np.exp(odds[-1, ids]).sum()) for word, ids in words.items()}
+        logprobs = self._load_logits().after(prompt, [], stop) if not stop.is_set() else None
+        return {
+            word: 0.0 if logprobs is None else float(np.exp(logprobs[-1, ids]).sum()) for word, ids in words.items()
+        }
 
-    def _widest(self, _room: int) -> Any:
+    def _top_tokens_config(self, _max_tokens: int) -> Any:
         config = self._engine.GenerationConfig()
         config.apply_chat_template = False
         config.max_new_tokens = config.logprobs = 1
-        config.num_beams = config.num_return_sequences = _LIKELIEST
+        config.num_beams = config.num_return_sequences = _TOP_TOKENS
         return config
 
-    def _exact(self) -> Logits:
+    def _load_logits(self) -> Logits:
         with self._lock:
             if self._loop is None:
                 raise ModelError(f"{self.name} was unloaded; start again to use it.")
@@ -228,19 +232,21 @@ class OpenVino:
             return self._logits
 
     def _score(self, prompt: list[int], text: list[int], stop: Event) -> float:
-        odds = self._exact().after(prompt, text, stop) if not stop.is_set() else None
-        if odds is None:
+        logprobs = self._load_logits().after(prompt, text, stop) if not stop.is_set() else None
+        if logprobs is None:
             return -inf
-        return float(sum(row[token] for row, token in zip(odds, text, strict=False)))
+        return float(sum(row[token] for row, token in zip(logprobs, text, strict=False)))
 
     # --- loading -------------------------------------------------------------------------------------------------
 
     def _check(self, settings: LLMSettings) -> None:
-        longest = self._made.context or settings.context
-        if settings.context > longest:
-            raise ModelError(f"{self.name} reads {longest} tokens at most; lower llm.context from {settings.context}.")
-        cache = self._made.cache_bytes * _room(settings)
-        needed = self._made.files.get("openvino_model.bin", 0) + cache + _WORKING_MEMORY
+        max_context = self._notes.context or settings.context
+        if settings.context > max_context:
+            raise ModelError(
+                f"{self.name} reads {max_context} tokens at most; lower llm.context from {settings.context}."
+            )
+        cache = self._notes.cache_bytes * _cache_tokens(settings)
+        needed = self._notes.files.get("openvino_model.bin", 0) + cache + _WORKING_MEMORY
         free = psutil.virtual_memory().available
         if needed > free:
             raise ModelError(
@@ -249,11 +255,11 @@ class OpenVino:
             )
 
     def _pipeline(self, settings: LLMSettings) -> Any:
-        plan = self._engine.SchedulerConfig()
-        plan.enable_prefix_caching = plan.dynamic_split_fuse = True
-        plan.max_num_batched_tokens = PIECE
-        plan.max_num_seqs = max(settings.slots, _LIKELIEST)
-        plan.num_kv_blocks = -(-_room(settings) // _BLOCK) + settings.slots
+        scheduler = self._engine.SchedulerConfig()
+        scheduler.enable_prefix_caching = scheduler.dynamic_split_fuse = True
+        scheduler.max_num_batched_tokens = PIECE
+        scheduler.max_num_seqs = max(settings.slots, _TOP_TOKENS)
+        scheduler.num_kv_blocks = -(-_cache_tokens(settings) // _BLOCK) + settings.slots
         # Keys and values in 8 bits, the engine's own choice, take longer to read than they save. What it prepares for
         # each length of a prompt's piece it would keep for thousands of them.
         properties: dict[str, Any] = {"KV_CACHE_PRECISION": "f16", "CPU_RUNTIME_CACHE_CAPACITY": "32"}
@@ -265,7 +271,7 @@ class OpenVino:
             properties["INFERENCE_NUM_THREADS"] = settings.threads
         try:
             return self._engine.ContinuousBatchingPipeline(
-                str(self._folder), self._tokenizer, plan, "CPU", **properties
+                str(self._folder), self._tokenizer, scheduler, "CPU", **properties
             )
         except RuntimeError as error:
             raise ModelError(
@@ -278,22 +284,22 @@ class OpenVino:
 
         Otherwise the first question would wait for that, and the weights be in memory twice.
         """
-        job, reply = self._started(self._plain("a"), Options(1), Event(), object())
-        for _ in written(reply, job):
+        job, reply = self._start_reply(self._plain("a"), Options(1), Event(), object())
+        for _ in reply_steps(reply, job):
             pass
         drop_mapped_pages(self._folder / MODEL.replace(".xml", ".bin"))
 
 
-def _room(settings: LLMSettings) -> int:
-    """Tokens of which keys and values are kept: one whole request, and of more than one half of what all could take.
+def _cache_tokens(settings: LLMSettings) -> int:
+    """Tokens that the key-value cache has room for: one whole request, or half of what all slots could take if more.
 
     Requests hardly ever need all they may use. Where they do, some wait until others are written.
     """
     return settings.context * max(2, settings.slots) // 2
 
 
-def _last(reply: Reply, job: Job) -> Completion:
-    for _ in written(reply, job):
+def _final_completion(reply: Reply, job: Job) -> Completion:
+    for _ in reply_steps(reply, job):
         pass
     return reply.completion()
 

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 from assistant.errors import ModelError
-from assistant.llm.backends import Wanted
+from assistant.llm.backends import ModelTraits
 from assistant.protocols import Engine, Progress
 from assistant.settings import LLMSettings, Settings
 
 TITLE = "a server"
-APART = True
+OWN_PROCESS = True
 
 
-def fitness(wanted: Wanted) -> int:  # noqa: ARG001 - it is never taken unless it was chosen
+def fitness(traits: ModelTraits) -> int:  # noqa: ARG001 - it is never taken unless it was chosen
     """How well a server suits: never by itself, only if it is set."""
     return 0
 
@@ -36,7 +36,7 @@ def load(path: Path, name: str, settings: Settings, progress: Progress) -> Engin
     return engine
 
 
-def load_or_wait(chosen: LLMSettings, tell: Callable[[str], None]) -> Engine:
+def load_or_wait(llm_settings: LLMSettings, tell: Callable[[str], None]) -> Engine:
     """Like `load`; a server that doesn't answer yet is asked again at the next message, and `tell` gets the reason.
 
     Raises:
@@ -44,7 +44,7 @@ def load_or_wait(chosen: LLMSettings, tell: Callable[[str], None]) -> Engine:
     """
     from assistant.llm.engines.server import Server  # noqa: PLC0415
 
-    engine = Server(chosen)
+    engine = Server(llm_settings)
     try:
         engine.meet()
     except ModelError as error:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from assistant.llm.backends import Wanted
+from assistant.llm.backends import ModelTraits
 from assistant.llm.processor import sees_gpu
 from assistant.protocols import Engine, Progress
 from assistant.settings import LLMSettings, Quantisation, Settings
 
 TITLE = "transformers"
-APART = False
+OWN_PROCESS = False
 
 
-def fitness(wanted: Wanted) -> int:
+def fitness(traits: ModelTraits) -> int:
     """How well transformers suits: best on a GPU; it runs GGUF files only if it is set, after dequantising them."""
-    if wanted.usual and wanted.gpu:
+    if traits.usual and traits.gpu:
         return 3
-    return 0 if wanted.gguf else 1
+    return 0 if traits.gguf else 1
 
 
 def load(path: Path, name: str, settings: Settings, progress: Progress) -> Engine:  # noqa: ARG001 - it tells no progress
@@ -35,7 +35,7 @@ def load(path: Path, name: str, settings: Settings, progress: Progress) -> Engin
     return Transformers(path, settings.llm, name, _quantisation(settings.llm))
 
 
-def _quantisation(chosen: LLMSettings) -> Quantisation:
-    if chosen.quantisation != "auto":
-        return chosen.quantisation
+def _quantisation(llm_settings: LLMSettings) -> Quantisation:
+    if llm_settings.quantisation != "auto":
+        return llm_settings.quantisation
     return "nf4" if sees_gpu() else "none"

@@ -19,7 +19,7 @@ from assistant.llm.engines.openvino_model import MODEL
 from assistant.llm.word_choice import common_length
 
 _PIECE = 256
-_KEPT = "kept"
+_POSITIONS_INPUT = "kept"
 
 
 class Logits:
@@ -39,36 +39,36 @@ class Logits:
         Returns:
             Shape (max(len(text), 1), vocabulary); None if `stop` came first.
         """
-        tokens, wanted = [*prompt, *text[:-1]], max(len(text), 1)
+        tokens, row_count = [*prompt, *text[:-1]], max(len(text), 1)
         with self._lock:
             # the last tokens are read again, since their logits are not kept
-            have = min(common_length(self._tokens, tokens), len(tokens) - wanted)
-            self._cut(have)
+            cached_length = min(common_length(self._tokens, tokens), len(tokens) - row_count)
+            self._cut(cached_length)
             rows: list[NDArray[np.float32]] = []
-            for start in range(have, len(tokens), _PIECE):
+            for start in range(cached_length, len(tokens), _PIECE):
                 if stop.is_set():
                     return None
                 piece = tokens[start : start + _PIECE]
-                first = max(0, len(tokens) - wanted - start)
-                rows.append(self._read(piece, start, np.arange(min(first, len(piece)), len(piece))))
+                first_index = max(0, len(tokens) - row_count - start)
+                rows.append(self._read(piece, start, np.arange(min(first_index, len(piece)), len(piece))))
         return np.asarray(log_softmax(np.concatenate(rows), axis=-1))
 
-    def _read(self, piece: list[int], start: int, keep: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Read tokens at position `start`, and return the logits after those that are kept."""
-        whole = start + len(piece)
-        asked = keep if len(keep) else np.array([len(piece) - 1])
+    def _read(self, piece: list[int], start: int, positions: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Read tokens at position `start`, and return the logits after those at `positions` in the piece."""
+        end = start + len(piece)
+        logit_positions = positions if len(positions) else np.array([len(piece) - 1])
         self._request.infer(
             {
                 "input_ids": np.array([piece], np.int64),
-                "attention_mask": np.ones((1, whole), np.int64),
-                "position_ids": np.arange(start, whole, dtype=np.int64)[None],
+                "attention_mask": np.ones((1, end), np.int64),
+                "position_ids": np.arange(start, end, dtype=np.int64)[None],
                 "beam_idx": np.zeros(1, np.int32),
-                _KEPT: asked.astype(np.int64),
+                _POSITIONS_INPUT: logit_positions.astype(np.int64),
             }
         )
         self._tokens = [*self._tokens[:start], *piece]
         logits: NDArray[np.float32] = np.array(self._request.get_output_tensor(0).data[0], np.float32)
-        return logits[: len(keep)]
+        return logits[: len(positions)]
 
     def _cut(self, length: int) -> None:
         """Forget all but the first tokens."""
@@ -89,11 +89,11 @@ def _compiled(core: Any, folder: Path, threads: int) -> Any:
     head = model.get_results()[0].input_value(0).get_node()
     while head.get_type_name() != "MatMul":
         head = head.input_value(0).get_node()
-    kept = ops.parameter([-1], openvino.Type.i64, name=_KEPT)
-    kept.output(0).get_tensor().set_names({_KEPT})
-    hidden = ops.gather(head.input_value(0), kept, ops.constant(np.array(1, np.int64)))
+    positions = ops.parameter([-1], openvino.Type.i64, name=_POSITIONS_INPUT)
+    positions.output(0).get_tensor().set_names({_POSITIONS_INPUT})
+    hidden = ops.gather(head.input_value(0), positions, ops.constant(np.array(1, np.int64)))
     head.input(0).replace_source_output(hidden.output(0))
-    model.add_parameters([kept])
+    model.add_parameters([positions])
     model.validate_nodes_and_infer_types()
     # Rounding, of which there is more where text is written, would make a score depend on what was read before.
     properties: dict[str, Any] = {

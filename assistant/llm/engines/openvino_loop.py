@@ -132,39 +132,39 @@ class Loop:
         """Let everybody go, for good."""
         with self._changed:
             self._broken = f"The model stopped ({_first_line(error)}); start again to use it."
-            left = list(self._unended)
-        for job in left:
+            unended_jobs = list(self._unended)
+        for job in unended_jobs:
             job.tokens.put(ModelError(self._broken))
             self._end(job)
 
     def _serve(self) -> None:
-        going: list[Job] = []
+        active_jobs: list[Job] = []
         while True:
-            new = self._taken(block=not going)
-            if new is None:
+            new_jobs = self._new_jobs(block=not active_jobs)
+            if new_jobs is None:
                 break
-            going += self._admitted(new)
-            going = self._stepped(going)
-        for job in going:
+            active_jobs += self._admitted(new_jobs)
+            active_jobs = self._stepped(active_jobs)
+        for job in active_jobs:
             job.handle.cancel()
             self._end(job)
         if self._pipeline.has_non_finished_requests():
             self._pipeline.step()  # in which it lets go of what was cancelled
         self._pipeline = None
 
-    def _taken(self, *, block: bool) -> list[Job] | None:
+    def _new_jobs(self, *, block: bool) -> list[Job] | None:
         """The jobs that arrived since; waits for one if there is nothing else to do. None: the loop has to end."""
         with self._changed:
-            while block and not self._waiting and not self._over():
+            while block and not self._waiting and not self._must_end():
                 self._changed.wait(_WATCH)
-            if self._over():
+            if self._must_end():
                 for job in self._waiting:
                     self._end(job)
                 return None
-            new, self._waiting = self._waiting, []
-            return new
+            new_jobs, self._waiting = self._waiting, []
+            return new_jobs
 
-    def _over(self) -> bool:
+    def _must_end(self) -> bool:
         return self._closing or not main_thread().is_alive()
 
     def _admitted(self, jobs: list[Job]) -> list[Job]:
@@ -173,37 +173,37 @@ class Loop:
 
     def _admits(self, job: Job) -> bool:
         ids = np.array([[*job.prompt, *job.written]], dtype=np.int64)
-        left = job.max_tokens - len(job.written)
+        remaining_tokens = job.max_tokens - len(job.written)
         try:
-            job.handle = self._pipeline.add_request(next(self._names), self._tensor(ids), job.config(left))
+            job.handle = self._pipeline.add_request(next(self._names), self._tensor(ids), job.config(remaining_tokens))
         except Exception as error:  # noqa: BLE001 - whatever the engine raises concerns this job alone
             job.tokens.put(ModelError(f"The model could not begin the reply ({_first_line(error)}); ask again."))
             self._end(job)
             return False
         return True
 
-    def _stepped(self, going: list[Job]) -> list[Job]:
+    def _stepped(self, active_jobs: list[Job]) -> list[Job]:
         """Make one step for these jobs; returns those that are not finished."""
-        for job in going:
+        for job in active_jobs:
             if job.is_unwanted:
                 job.handle.cancel()
         try:
             if self._pipeline.has_non_finished_requests():
                 self._pipeline.step()
-            self._note_reading(going)
-            return [job for job in going if self._delivered(job)]
+            self._note_reading(active_jobs)
+            return [job for job in active_jobs if self._delivered(job)]
         except Exception as error:  # noqa: BLE001 - the engine raises MemoryError and ValueError, too
-            why = _first_line(error)
+            reason = _first_line(error)
         # after the error, which may hold on to the engine; some may have been finished in this very step
-        return self._recovered([job for job in going if job in self._unended], why)
+        return self._recovered([job for job in active_jobs if job in self._unended], reason)
 
-    def _note_reading(self, going: list[Job]) -> None:
+    def _note_reading(self, active_jobs: list[Job]) -> None:
         """Update how much of each prompt has been read at least: first come, first served."""
-        budget = PIECE - sum(1 for job in going if job.written)
-        for job in going:
+        budget = PIECE - sum(1 for job in active_jobs if job.written)
+        for job in active_jobs:
             if not job.written and budget > 0:
-                some = min(budget, len(job.prompt) - job.read)
-                job.read, budget = job.read + some, budget - some
+                newly_read = min(budget, len(job.prompt) - job.read)
+                job.read, budget = job.read + newly_read, budget - newly_read
                 if job.read < len(job.prompt):
                     job.tokens.put(job.read)
 
@@ -215,7 +215,7 @@ class Loop:
                 for output in job.handle.read_all():
                     job.tokens.put((output.generated_ids[0], output.score))
         else:
-            self._hand_on(job)
+            self._deliver_tokens(job)
         if status == "IGNORED" and not job.is_unwanted:
             job.tokens.put(ModelError("The engine has no room for this prompt; lower llm.context or llm.slots."))
         if status == "RUNNING":
@@ -223,34 +223,34 @@ class Loop:
         self._end(job)
         return False
 
-    def _hand_on(self, job: Job) -> None:
+    def _deliver_tokens(self, job: Job) -> None:
         while job.handle.can_read():
             for output in job.handle.read().values():
                 for token in zip(output.generated_ids, output.generated_log_probs, strict=True):
                     job.written.append(token[0])
                     job.tokens.put(token)
 
-    def _recovered(self, going: list[Job], why: str) -> list[Job]:
+    def _recovered(self, jobs: list[Job], reason: str) -> list[Job]:
         """After a failed batch, continue its jobs one after the other, each once more."""
         self._pipeline = None  # the memory may not be enough for two
         self._pipeline = self._make()
-        for job in going:
+        for job in jobs:
             if job.is_unwanted:
                 self._end(job)
             elif job.retried:
-                job.tokens.put(ModelError(f"The model could not go on with the reply ({why}); ask again."))
+                job.tokens.put(ModelError(f"The model could not go on with the reply ({reason}); ask again."))
                 self._end(job)
             else:
                 job.retried = True
-                self._alone(job)
+                self._run_alone(job)
         return []
 
-    def _alone(self, job: Job) -> None:
-        going = self._admitted([job])
-        while going and not self._over():
-            going = self._stepped(going)
-        for left in going:
-            self._end(left)
+    def _run_alone(self, job: Job) -> None:
+        active_jobs = self._admitted([job])
+        while active_jobs and not self._must_end():
+            active_jobs = self._stepped(active_jobs)
+        for unfinished_job in active_jobs:
+            self._end(unfinished_job)
 
     def _end(self, job: Job) -> None:
         with self._changed:

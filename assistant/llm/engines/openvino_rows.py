@@ -59,7 +59,7 @@ def _grouped(model: Any) -> Iterator[Any]:
     """The nodes that end a chain of 8-bit weights in groups."""
     for node in model.get_ops():
         chain = _upwards(node)
-        if tuple(one.get_type_name() for one in chain) == _CHAIN:
+        if tuple(chain_node.get_type_name() for chain_node in chain) == _CHAIN:
             weights = chain[-1]
             if weights.get_element_type().get_type_name() == "u8" and len(weights.get_output_shape(0)) == 3:
                 yield node
@@ -83,7 +83,7 @@ def _by_rows(reshape: Any) -> Any:
         by_rows(*(array[start : start + _ROWS] for array in (*grouped, scales)))
         for start in range(0, len(scales), _ROWS)
     ]
-    values, zeros, steps = (np.concatenate(part) for part in zip(*parts, strict=True))
+    values, zeros, steps = (np.concatenate(blocks) for blocks in zip(*parts, strict=True))
     weights = ops.subtract(ops.convert(ops.constant(values), "f16"), ops.convert(ops.constant(zeros), "f16"))
     return ops.multiply(weights, ops.constant(steps))
 

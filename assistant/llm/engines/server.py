@@ -21,22 +21,22 @@ from assistant.errors import ModelError
 from assistant.llm.context_limit import check_context
 from assistant.llm.control_tokens import defuse
 from assistant.llm.fair_queue import FairQueue
-from assistant.llm.servers.discovery import ANY, meet
-from assistant.llm.servers.openai_compatible import Abilities, OpenAICompatible, estimated
+from assistant.llm.servers.discovery import ANY_MODEL, meet
+from assistant.llm.servers.openai_compatible import Abilities, OpenAICompatible, estimated_tokens
 from assistant.llm.servers.reply_stream import completions, paced
 from assistant.llm.servers.wire import Wire
-from assistant.llm.thoughts import Thoughts
+from assistant.llm.thoughts import ThoughtFilter
 from assistant.settings import Backend, LLMSettings
 from assistant.types import Choice, Completion, Messages, Options
 
 T = TypeVar("T")
 _POLL = 0.02
-_COUNTS = 512
+_CACHED_COUNTS = 512
 # Seconds for which a server that couldn't be met isn't asked anew, so that all who waited for that hear of it.
-AGAIN = 2.0
+RETRY_SECONDS = 2.0
 # Seconds for which a server may count the tokens of a prompt, since nobody can stop that; and for which estimates do
 # where it took longer.
-COUNTING, ESTIMATING = 5.0, 60.0
+COUNT_SECONDS, ESTIMATE_SECONDS = 5.0, 60.0
 
 
 class Server:
@@ -51,16 +51,16 @@ class Server:
     def __init__(self, settings: LLMSettings) -> None:
         self._settings = settings
         self._wire = Wire(settings.server, settings.api_key.get_secret_value(), settings.first_token_timeout)
-        self.name = self._wire.root if settings.model in ANY else settings.model
+        self.name = self._wire.root if settings.model in ANY_MODEL else settings.model
         self.context, self.can_score = settings.context, False
         self._queue = FairQueue(settings.slots)
         self._meeting: Future[OpenAICompatible] | None = None
-        self._failed, self._late, self._lock = -math.inf, -math.inf, Lock()
-        self._thoughts = Thoughts()
+        self._failure_time, self._timeout_time, self._lock = -math.inf, -math.inf, Lock()
+        self._thoughts = ThoughtFilter()
         self._loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._loop.run_forever, name="server", daemon=True)
         self._thread.start()
-        self._counted = lru_cache(_COUNTS)(self._count)
+        self._cached_count = lru_cache(_CACHED_COUNTS)(self._count)
         self.salt = ""
 
     @property
@@ -74,40 +74,40 @@ class Server:
         return self.meet().KIND
 
     def meet(self) -> OpenAICompatible:
-        """Ask the server what it can do, unless that is known, or being asked, or failed less than `AGAIN` seconds ago.
+        """Ask the server what it can do, unless that is known, or being asked, or failed within `RETRY_SECONDS`.
 
         Raises:
             ModelError: it doesn't answer, has no such model, or can't do what is needed.
         """
-        return self._result(self._begun())
+        return self._result(self._current_meeting())
 
     def is_met(self, seconds: float) -> bool:
         """Wait for at most so many seconds; whether what `meet` asks has an answer by then, or has failed."""
         try:
-            return bool(wait([self._begun()], seconds).done)
+            return bool(wait([self._current_meeting()], seconds).done)
         except ModelError:  # unloaded, which the first call tells
             return True
 
-    def _begun(self) -> Future[OpenAICompatible]:
+    def _current_meeting(self) -> Future[OpenAICompatible]:
         """The meeting with the server, begun unless there is one that did not fail long ago."""
         with self._lock:
             meeting = self._meeting
             failed = meeting and meeting.done() and (meeting.cancelled() or meeting.exception())
-            if meeting is None or (failed and monotonic() - self._failed >= AGAIN):
+            if meeting is None or (failed and monotonic() - self._failure_time >= RETRY_SECONDS):
                 meeting = self._meeting = self._submitted(self._meet())
             return meeting
 
     async def _meet(self) -> OpenAICompatible:
-        chosen = self._settings
-        typed = chosen.context if "context" in chosen.model_fields_set else None
+        settings = self._settings
+        explicit_context = settings.context if "context" in settings.model_fields_set else None
         try:
-            met = await meet(self._wire, chosen.model, typed, chosen.context)
+            server = await meet(self._wire, settings.model, explicit_context, settings.context)
         except ModelError:
-            self._failed = monotonic()
+            self._failure_time = monotonic()
             raise
-        self.name, self.context, self.can_score = met.name, met.abilities.context, met.abilities.score
-        self._thoughts.unopened = met.abilities.unopened
-        return met
+        self.name, self.context, self.can_score = server.name, server.abilities.context, server.abilities.score
+        self._thoughts.unopened = server.abilities.unopened
+        return server
 
     def salted(self, salt: str) -> Server:
         """This engine for prompts whose cached beginnings are shared only among prompts of the same salt.
@@ -122,17 +122,17 @@ class Server:
 
     def count(self, messages: Messages) -> int:
         """Tokens of the prompt that these messages make; where the server doesn't count, or not soon, an estimate."""
-        if monotonic() - self._late >= ESTIMATING:
+        if monotonic() - self._timeout_time >= ESTIMATE_SECONDS:
             try:
-                return self._counted(messages)
+                return self._cached_count(messages)
             except TimeoutError:
-                self._late = monotonic()
-        return estimated(messages)
+                self._timeout_time = monotonic()
+        return estimated_tokens(messages)
 
     def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
         """The completion as it grows; see `assistant.protocols.LLM`."""
         self._check(messages)
-        yield from _ended(self._begin(messages, options, stop, object()))
+        yield from _with_cancelled(self._begin(messages, options, stop, object()))
 
     def complete(self, batch: Sequence[Messages], options: Options, stop: Event) -> list[Completion]:
         """One completion for each prompt, side by side, in the prompts' order."""
@@ -141,7 +141,7 @@ class Server:
         try:
             for messages in batch:
                 jobs.append(self._begin(messages, options, stop, owner))
-            return [list(_ended(job))[-1] for job in jobs]
+            return [list(_with_cancelled(job))[-1] for job in jobs]
         finally:
             for job in jobs:
                 job.leave()
@@ -153,9 +153,11 @@ class Server:
             ChoiceError: the words begin alike, the server tells no probabilities, or none of enough weight.
         """
         self._check(*batch)
-        even = Choice({word: 1 / len(words) for word in words})
-        server = self._own()
-        return self._each([partial(server.choose, messages, words) for messages in batch], even, stop)
+        even_choice = Choice({word: 1 / len(words) for word in words})
+        server = self._salted_server()
+        return self._parallel_results(
+            [partial(server.choose, messages, words) for messages in batch], even_choice, stop
+        )
 
     def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:
         """The log-probability of each text after its prompt; minus infinity after `stop`.
@@ -163,24 +165,24 @@ class Server:
         Raises:
             ModelError: the server can't tell (`can_score` is False).
         """
-        server = self._own()
-        works = [partial(server.score, messages, defuse(text)) for messages, text in batch]
-        return self._each(works, -math.inf, stop)
+        server = self._salted_server()
+        calls = [partial(server.score, messages, defuse(text)) for messages, text in batch]
+        return self._parallel_results(calls, -math.inf, stop)
 
     def close(self) -> None:
         """Close all requests, which fail, and all connections."""
         if self._loop.is_running():
-            self._done(self._ended())
+            self._run(self._end_requests())
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
 
-    def _own(self) -> OpenAICompatible:
+    def _salted_server(self) -> OpenAICompatible:
         return self.meet().salted(self.salt) if self.salt else self.meet()
 
     def _count(self, messages: Messages) -> int:
         counting = self._submitted(self.meet().count(messages))
         try:
-            return self._result(counting, COUNTING)
+            return self._result(counting, COUNT_SECONDS)
         except TimeoutError:
             counting.cancel()
             raise
@@ -191,19 +193,21 @@ class Server:
             check_context(self.count(messages), self)
 
     def _begin(self, messages: Messages, options: Options, stop: Event, owner: object) -> _Job[Completion]:
-        server, chosen = self._own(), self._settings
+        server, settings = self._salted_server(), self._settings
         pieces = paced(
-            server.stream(messages, options), chosen.first_token_timeout, chosen.next_token_timeout, self._wire.root
+            server.stream(messages, options), settings.first_token_timeout, settings.next_token_timeout, self._wire.root
         )
         return self._start(completions(pieces, self._thoughts, self._wire.broken_off()), stop, owner)
 
-    def _each(self, works: Sequence[Callable[[], Coroutine[Any, Any, T]]], otherwise: T, stop: Event) -> list[T]:
+    def _parallel_results(
+        self, calls: Sequence[Callable[[], Coroutine[Any, Any, T]]], default: T, stop: Event
+    ) -> list[T]:
         """The results of these calls, made in parallel."""
         owner, jobs = object(), list[_Job[T]]()
         try:
-            for work in works:
-                jobs.append(self._start(_once(work), stop, owner))
-            return [next(iter(job), otherwise) for job in jobs]
+            for call in calls:
+                jobs.append(self._start(_single_result(call), stop, owner))
+            return [next(iter(job), default) for job in jobs]
         finally:
             for job in jobs:
                 job.leave()
@@ -213,35 +217,35 @@ class Server:
         if not self._queue.enter(owner, stop):
             job.finish()
         elif self._loop.is_running():
-            job.run(items, self._loop, lambda: self._queue.leave(owner), self._unloaded())
+            job.run(items, self._loop, lambda: self._queue.leave(owner), self._unloaded_error())
         else:
             self._queue.leave(owner)
-            raise self._unloaded()
+            raise self._unloaded_error()
         return job
 
-    def _done(self, work: Coroutine[Any, Any, T]) -> T:
-        return self._result(self._submitted(work))
+    def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        return self._result(self._submitted(coroutine))
 
-    def _submitted(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+    def _submitted(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
         if not self._loop.is_running():
-            work.close()
-            raise self._unloaded()
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
+            coroutine.close()
+            raise self._unloaded_error()
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
     def _result(self, future: Future[T], seconds: float | None = None) -> T:
         try:
             return future.result(seconds)
         except CancelledError:
-            raise self._unloaded() from None
+            raise self._unloaded_error() from None
 
-    async def _ended(self) -> None:
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in others:
+    async def _end_requests(self) -> None:
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         await self._wire.close()
 
-    def _unloaded(self) -> ModelError:
+    def _unloaded_error(self) -> ModelError:
         return ModelError(f"{self.name} was unloaded; start again to use it.")
 
 
@@ -254,10 +258,10 @@ class _Job(Generic[T]):
         self._future: Future[None] | None = None
 
     def run(
-        self, items: AsyncIterator[T], loop: asyncio.AbstractEventLoop, ended: Callable[[], None], unloaded: ModelError
+        self, items: AsyncIterator[T], loop: asyncio.AbstractEventLoop, on_end: Callable[[], None], unloaded: ModelError
     ) -> None:
-        def over(_: Future[None]) -> None:
-            ended()
+        def on_done(_: Future[None]) -> None:
+            on_end()
             self.finish()
 
         async def pump() -> None:
@@ -271,7 +275,7 @@ class _Job(Generic[T]):
                 self._items.put(error)
 
         self._future = asyncio.run_coroutine_threadsafe(pump(), loop)
-        self._future.add_done_callback(over)
+        self._future.add_done_callback(on_done)
 
     def finish(self) -> None:
         self._items.put(None)
@@ -297,15 +301,15 @@ class _Job(Generic[T]):
             self.leave()
 
 
-def _ended(job: _Job[Completion]) -> Iterator[Completion]:
+def _with_cancelled(job: _Job[Completion]) -> Iterator[Completion]:
     """The completions of a job; if it is stopped, the last one says "cancelled"."""
-    now = Completion("")
+    latest = Completion("")
     for completion in job:
-        now = Completion("") if completion.read else completion
+        latest = Completion("") if completion.read else completion
         yield completion
-    if not now.finish:
-        yield Completion(now.text, now.prompt_tokens, now.completion_tokens, now.logprobs, "cancelled")
+    if not latest.finish:
+        yield Completion(latest.text, latest.prompt_tokens, latest.completion_tokens, latest.logprobs, "cancelled")
 
 
-async def _once(work: Callable[[], Coroutine[Any, Any, T]]) -> AsyncIterator[T]:
-    yield await work()
+async def _single_result(call: Callable[[], Coroutine[Any, Any, T]]) -> AsyncIterator[T]:
+    yield await call()

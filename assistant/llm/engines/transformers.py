@@ -25,8 +25,8 @@ from assistant.llm.control_tokens import defuse
 from assistant.llm.fair_queue import FairQueue
 from assistant.llm.prefix_cache import CachedPrompt, PrefixCache, State, common_prefix
 from assistant.llm.pretrained import ends, load_model, load_tokenizer
-from assistant.llm.reply import Reply, growing, written
-from assistant.llm.thoughts import SWITCHED_OFF, closed, spoken
+from assistant.llm.reply import Reply, growing_completions, reply_steps
+from assistant.llm.thoughts import THINKING_OFF, with_thought_closed, without_thought
 from assistant.llm.word_choice import first_tokens, normalised
 from assistant.settings import Backend, LLMSettings, Quantisation
 from assistant.types import Choice, Completion, Messages, Options
@@ -58,7 +58,7 @@ class Transformers:
         self.context, self.can_score = settings.context, True
         self._slots = settings.slots
         self._queue = FairQueue(1)
-        self._kept = PrefixCache()
+        self._prefix_cache = PrefixCache()
         if settings.threads:
             torch.set_num_threads(settings.threads)
         self._tokenizer = load_tokenizer(folder, self.name)
@@ -66,10 +66,10 @@ class Transformers:
         # between two pieces the stop is looked at
         self._piece = settings.prefill_chunk if self._model.device.type == "cpu" else _PIECE
         self._ends = ends(self._model, self._tokenizer)
-        self._together = self._side_by_side(settings.continuous_batching)
-        longest = getattr(self._model.config.get_text_config(), "max_position_embeddings", self.context)
-        if self.context > longest:
-            raise ModelError(f"{self.name} reads {longest} tokens at most; lower llm.context from {self.context}.")
+        self._batcher = self._continuous_batcher(settings.continuous_batching)
+        max_context = getattr(self._model.config.get_text_config(), "max_position_embeddings", self.context)
+        if self.context > max_context:
+            raise ModelError(f"{self.name} reads {max_context} tokens at most; lower llm.context from {self.context}.")
 
     def count(self, messages: Messages) -> int:
         """Tokens of the prompt that these messages make, the template's own included."""
@@ -78,25 +78,27 @@ class Transformers:
     def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
         """The completion as it grows; see `assistant.protocols.LLM`."""
         tokens, owner = self._fitting(messages), object()
-        if self._together and not options.temperature:
+        if self._batcher and not options.temperature:
             reply = self._reply(tokens, options)
-            for completion in growing(written(reply, self._together.tokens(tokens, reply.max_tokens, stop))):
-                yield spoken(completion, options)
+            for completion in growing_completions(
+                reply_steps(reply, self._batcher.tokens(tokens, reply.max_tokens, stop))
+            ):
+                yield without_thought(completion, options)
             return
         if not self._queue.enter(owner, stop):
             yield Completion("", finish="cancelled")
             return
         try:
             with self._fitting_memory(tokens):
-                for completion in growing(self._generate([tokens], options, stop)):
-                    yield spoken(completion, options)
+                for completion in growing_completions(self._generate([tokens], options, stop)):
+                    yield without_thought(completion, options)
         finally:
             self._queue.leave(owner)
 
     def complete(self, batch: Sequence[Messages], options: Options, stop: Event) -> list[Completion]:
         """One completion for each prompt, `settings.slots` at a time, fewer where the memory is too small for that."""
         prompts, owner = [self._fitting(messages) for messages in batch], object()
-        done: dict[int, Completion] = {}
+        completions: dict[int, Completion] = {}
         for chunk in self._chunks(prompts):
             if self._queue.enter(owner, stop):
                 try:
@@ -107,8 +109,8 @@ class Transformers:
                     self._queue.leave(owner)
             else:
                 replies = [Completion("", finish="cancelled")] * len(chunk)
-            done.update(zip(chunk, replies, strict=True))
-        return [spoken(done[index], options) for index in range(len(prompts))]
+            completions.update(zip(chunk, replies, strict=True))
+        return [without_thought(completions[index], options) for index in range(len(prompts))]
 
     def choose(self, batch: Sequence[Messages], words: tuple[str, ...], stop: Event) -> list[Choice]:
         """How likely each word is to begin the reply, normalised over the words; see `word_choice.first_tokens`.
@@ -119,11 +121,13 @@ class Transformers:
             ModelError: two words begin with the same token, so that one token can't tell them apart.
         """
         prompts, tokens = [self._fitting(messages) for messages in batch], first_tokens(words, self._plain)
-        found: list[Choice] = []
-        for prompt, odds in zip(prompts, self._next_odds(prompts, stop), strict=True):
-            masses = {word: 0.0 if odds is None else float(odds[ids].exp().sum()) for word, ids in tokens.items()}
-            found.append(normalised(masses, len(prompt)))
-        return found
+        choices: list[Choice] = []
+        for prompt, logprobs in zip(prompts, self._next_logprobs(prompts, stop), strict=True):
+            masses = {
+                word: 0.0 if logprobs is None else float(logprobs[ids].exp().sum()) for word, ids in tokens.items()
+            }
+            choices.append(normalised(masses, len(prompt)))
+        return choices
 
     def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:
         """For each (prompt, text): the sum of the text's natural-log token probabilities after the prompt.
@@ -139,10 +143,10 @@ class Transformers:
 
     def close(self) -> None:
         """Unload the model; calls under way fail."""
-        if self._together:
-            self._together.close()
-            self._together = None
-        self._kept.clear()
+        if self._batcher:
+            self._batcher.close()
+            self._batcher = None
+        self._prefix_cache.clear()
         self._loaded = None
 
     @property
@@ -157,12 +161,14 @@ class Transformers:
         return within_context(self._tokens(messages), self)
 
     def _tokens(self, messages: Messages) -> list[int]:
-        said = [{"role": message.role, "content": defuse(message.content)} for message in messages]
+        chat_messages = [{"role": message.role, "content": defuse(message.content)} for message in messages]
         try:
-            text = self._tokenizer.apply_chat_template(said, add_generation_prompt=True, tokenize=False, **SWITCHED_OFF)
+            text = self._tokenizer.apply_chat_template(
+                chat_messages, add_generation_prompt=True, tokenize=False, **THINKING_OFF
+            )
         except TemplateError as error:
             raise ModelError(f"The chat template of {self.name} can't take these messages: {error}.") from error
-        return self._plain(closed(text))
+        return self._plain(with_thought_closed(text))
 
     def _plain(self, text: str) -> list[int]:
         tokens: list[int] = self._tokenizer(text, add_special_tokens=False)["input_ids"]
@@ -173,49 +179,51 @@ class Transformers:
     def _read(self, prompts: list[list[int]], stop: Event) -> State | None:
         """Read prompts up to their ends: (cache, mask, last logits), or None if `stop` came first."""
         shared = common_prefix(prompts)
-        kept = self._prefix(shared, stop)
-        if kept is None:
+        cached = self._prefix(shared, stop)
+        if cached is None:
             return None
-        alone = len(prompts) == 1
-        cache = kept.cache if alone else kept.repeated(len(prompts))
-        rest = [prompt[len(shared) :] for prompt in prompts]
-        width = max(map(len, rest))
-        ids = torch.tensor([[0] * (width - len(row)) + row for row in rest], device=self._model.device)
-        own = torch.tensor([[0] * (width - len(row)) + [1] * len(row) for row in rest], device=self._model.device)
-        mask = torch.cat([own.new_ones(len(prompts), len(shared)), own], dim=1)
-        if alone:
+        is_single = len(prompts) == 1
+        cache = cached.cache if is_single else cached.repeated(len(prompts))
+        remainders = [prompt[len(shared) :] for prompt in prompts]
+        width = max(map(len, remainders))
+        ids = torch.tensor([[0] * (width - len(row)) + row for row in remainders], device=self._model.device)
+        own_mask = torch.tensor(
+            [[0] * (width - len(row)) + [1] * len(row) for row in remainders], device=self._model.device
+        )
+        mask = torch.cat([own_mask.new_ones(len(prompts), len(shared)), own_mask], dim=1)
+        if is_single:
             # The cache goes on growing in place: what is written after the prompt is cut off when it is next used.
-            kept.tokens = prompts[0]
+            cached.tokens = prompts[0]
         state = State(cache, mask)
         return state if self._feed(state, ids, stop) else None
 
     def _prefix(self, shared: list[int], stop: Event) -> CachedPrompt | None:
-        kept, missing = self._kept.nearest(shared)
+        cached, missing = self._prefix_cache.nearest(shared)
         if not missing:
-            return kept
+            return cached
         mask = torch.ones(1, len(shared), dtype=torch.long, device=self._model.device)
         ids = torch.tensor([missing], device=self._model.device)
-        return kept if self._feed(State(kept.cache, mask), ids, stop) else None
+        return cached if self._feed(State(cached.cache, mask), ids, stop) else None
 
     def _feed(self, state: State, ids: Tensor, stop: Event) -> bool:
         """Run ids (batch, width) through the model, the last columns of `state.mask`; False if `stop` came first."""
         piece = max(1, self._piece // len(ids))
         positions = (state.mask.cumsum(1) - 1).clamp(min=0)
-        before = state.mask.shape[1] - ids.shape[1]
+        cached_length = state.mask.shape[1] - ids.shape[1]
         for start in range(0, ids.shape[1], piece):
             if stop.is_set():
                 return False
             end = min(start + piece, ids.shape[1])
             with self._pass():
-                out = self._model(
+                output = self._model(
                     input_ids=ids[:, start:end],
-                    attention_mask=state.mask[:, : before + end],
-                    position_ids=positions[:, before + start : before + end],
+                    attention_mask=state.mask[:, : cached_length + end],
+                    position_ids=positions[:, cached_length + start : cached_length + end],
                     past_key_values=state.cache,
                     use_cache=True,
                     logits_to_keep=1,
                 )
-            state.logits = out.logits[:, -1].float()
+            state.logits = output.logits[:, -1].float()
         return True
 
     def _chunks(self, prompts: list[list[int]], tokens: float = inf) -> Iterator[list[int]]:
@@ -233,22 +241,24 @@ class Transformers:
         if chunk:
             yield chunk
 
-    def _next_odds(self, prompts: list[list[int]], stop: Event) -> list[Tensor | None]:
+    def _next_logprobs(self, prompts: list[list[int]], stop: Event) -> list[Tensor | None]:
         """Log-probabilities of the first token after each prompt, on the CPU; None for those not read before `stop`."""
-        found: list[Tensor | None] = [None] * len(prompts)
+        all_logprobs: list[Tensor | None] = [None] * len(prompts)
         owner = object()
         # a pass takes a piece however many prompts it is of, so fewer at a time cost no more, and are filled up less
         for chunk in self._chunks(prompts, self._piece):
             if self._queue.enter(owner, stop):
                 try:
-                    odds = self._halving([prompts[index] for index in chunk], lambda part: self._odds(part, stop))
+                    logprobs = self._halving(
+                        [prompts[index] for index in chunk], lambda part: self._read_logprobs(part, stop)
+                    )
                 finally:
                     self._queue.leave(owner)
-                for index, row in zip(chunk, odds, strict=True):
-                    found[index] = row
-        return found
+                for index, row in zip(chunk, logprobs, strict=True):
+                    all_logprobs[index] = row
+        return all_logprobs
 
-    def _odds(self, prompts: list[list[int]], stop: Event) -> list[Tensor | None]:
+    def _read_logprobs(self, prompts: list[list[int]], stop: Event) -> list[Tensor | None]:
         state = self._read(prompts, stop)
         return list(state.logits.log_softmax(-1).cpu()) if state else [None] * len(prompts)
 
@@ -261,8 +271,8 @@ class Transformers:
                 state = self._read([prompt], stop)
                 if state is None:
                     return -inf
-                odds = torch.cat([state.logits, self._all_logits(state, text[:-1])]).log_softmax(-1)
-                return sum(float(row[token]) for row, token in zip(odds, text, strict=False))
+                logprobs = torch.cat([state.logits, self._all_logits(state, text[:-1])]).log_softmax(-1)
+                return sum(float(row[token]) for row, token in zip(logprobs, text, strict=False))
         finally:
             self._queue.leave(owner)
 
@@ -273,22 +283,22 @@ class Transformers:
         row = torch.tensor([ids], device=self._model.device)
         state.mask = torch.cat([state.mask, torch.ones_like(row)], dim=1)
         with self._pass():
-            out = self._model(
+            output = self._model(
                 input_ids=row, attention_mask=state.mask, past_key_values=state.cache, use_cache=True,
                 position_ids=(state.mask.cumsum(1) - 1)[:, -len(ids) :],
             )  # fmt: skip
-        logits: Tensor = out.logits[0].float()
+        logits: Tensor = output.logits[0].float()
         return logits
 
     @contextmanager
     def _pass(self) -> Iterator[None]:
         """Exclusive use of the model for one pass."""
         try:
-            with torch.inference_mode(), self._together.pause() if self._together else nullcontext():
+            with torch.inference_mode(), self._batcher.pause() if self._batcher else nullcontext():
                 yield
         except BaseException:
             # the cache that was being read into has more tokens in some layers than in others
-            self._kept.clear()
+            self._prefix_cache.clear()
             raise
 
     # --- when the memory is too small ----------------------------------------------------------------------------
@@ -317,7 +327,7 @@ class Transformers:
             ) from error
 
     def _make_room(self) -> None:
-        self._kept.clear()
+        self._prefix_cache.clear()
         torch.cuda.empty_cache()
 
     # --- writing -------------------------------------------------------------------------------------------------
@@ -330,19 +340,19 @@ class Transformers:
         """The rows after each token, until all are finished."""
         rows = [self._reply(prompt, options) for prompt in prompts]
         state = self._read(prompts, stop)
-        going = list(rows)
-        while state is not None and going and not stop.is_set():
-            for row, logits in zip(going, state.logits.cpu(), strict=True):
+        active_rows = list(rows)
+        while state is not None and active_rows and not stop.is_set():
+            for row, logits in zip(active_rows, state.logits.cpu(), strict=True):
                 row.add(logits)
             yield rows
-            on = [index for index, row in enumerate(going) if not row.finish]
-            if len(on) < len(going):
-                going = [going[index] for index in on]
-                if going:
-                    state.select(on)
-            if going:
-                self._step(state, [row.ids[-1] for row in going])
-        for row in going:
+            active_indices = [index for index, row in enumerate(active_rows) if not row.finish]
+            if len(active_indices) < len(active_rows):
+                active_rows = [active_rows[index] for index in active_indices]
+                if active_rows:
+                    state.select(active_indices)
+            if active_rows:
+                self._step(state, [row.ids[-1] for row in active_rows])
+        for row in active_rows:
             row.finish = "cancelled"
         yield rows
 
@@ -359,8 +369,8 @@ class Transformers:
         state.mask = torch.cat([state.mask, torch.ones_like(ids)], dim=1)
         self._feed(state, ids, Event())
 
-    def _side_by_side(self, wanted: bool) -> ContinuousBatcher | None:
+    def _continuous_batcher(self, enabled: bool) -> ContinuousBatcher | None:
         # its pages lie on one device, so a model that is spread over several is shared by the queue alone
-        if not wanted or len(set(getattr(self._model, "hf_device_map", {}).values())) > 1:
+        if not enabled or len(set(getattr(self._model, "hf_device_map", {}).values())) > 1:
             return None
         return ContinuousBatcher(self._model, self._ends, self.context, self._slots, self._piece)

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from assistant.errors import ModelError
 
-_ENDS = ("/chat/completions", "/completions", "/models", "/v1")
+_SUFFIXES = ("/chat/completions", "/completions", "/models", "/v1")
 
 
 def root_of(address: str) -> str:
@@ -15,23 +15,23 @@ def root_of(address: str) -> str:
     Raises:
         ModelError: it is empty or none, or holds a name or a key.
     """
-    typed = address.strip()
-    if not typed:
+    stripped = address.strip()
+    if not stripped:
         raise ModelError("No server is named; set llm.server to its address, such as http://127.0.0.1:11434.")
-    parts = urlsplit(typed if "://" in typed else f"http://{typed}")
+    parts = urlsplit(stripped if "://" in stripped else f"http://{stripped}")
     if parts.username is not None or parts.query:
         raise ModelError("The address of the server may hold no name and no key; write the key into llm.api_key.")
     if parts.scheme not in {"http", "https"} or not _has_host(parts.netloc):
-        raise ModelError(f"'{typed}' is no address of a server; write it as http://127.0.0.1:11434.")
+        raise ModelError(f"'{stripped}' is no address of a server; write it as http://127.0.0.1:11434.")
     path = parts.path.rstrip("/")
-    for end in _ENDS:
-        path = path.removesuffix(end)
+    for suffix in _SUFFIXES:
+        path = path.removesuffix(suffix)
     return f"{parts.scheme}://{parts.netloc}{path}"
 
 
-def _has_host(place: str) -> bool:
+def _has_host(netloc: str) -> bool:
     try:
-        parts = urlsplit(f"//{place}")
+        parts = urlsplit(f"//{netloc}")
         return bool(parts.hostname) and parts.port != 0
     except ValueError:
         return False

@@ -16,14 +16,14 @@ from assistant.llm.servers.wire import Json, UnlistedError, Wire
 
 KINDS: tuple[type[OpenAICompatible], ...] = (Vllm, LlamaServer, Ollama, LmStudio)
 # The names that stand for the only model of a server: what llm.model is where nobody chose, now and formerly.
-ANY = ("auto", "default")
-_LISTED = 20
+ANY_MODEL = ("auto", "default")
+_MAX_NAMES = 20
 # What is on this computer can be reached at once, and tells what it is soon, even if it is busy.
 _GLANCE, _PATIENCE = 1.0, 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LocalServer:
     """A server on this computer."""
 
     kind: str
@@ -31,20 +31,20 @@ class Found:
     models: tuple[str, ...]
 
 
-async def meet(wire: Wire, model: str, context: int | None, usual: int) -> OpenAICompatible:
+async def meet(wire: Wire, model: str, context: int | None, default_context: int) -> OpenAICompatible:
     """The server, asked what it can do with this model; see `OpenAICompatible`.
 
     Raises:
         ModelError: it doesn't answer, has no such model, or can't do what is needed.
     """
-    kind, listed = await recognised(wire, model)
+    kind, listed = await kind_and_models(wire, model)
     entry = _entry(listed, model, wire.root)
-    server = kind(wire, entry["id"], entry, context, usual)
+    server = kind(wire, entry["id"], entry, context, default_context)
     await server.probe()
     return server
 
 
-async def recognised(wire: Wire, model: str) -> tuple[type[OpenAICompatible], Sequence[Json]]:
+async def kind_and_models(wire: Wire, model: str) -> tuple[type[OpenAICompatible], Sequence[Json]]:
     """What kind of server it is, as far as it can be told, and its models that can write, if it lists any.
 
     Raises:
@@ -66,42 +66,42 @@ async def models(wire: Wire, model: str) -> Sequence[Json]:
     try:
         return await wire.models()
     except UnlistedError:
-        if model in ANY:
+        if model in ANY_MODEL:
             raise
         return []
 
 
-async def on_this_computer(places: Sequence[str] = ()) -> list[Found]:
+async def local_servers(addresses: Sequence[str] = ()) -> list[LocalServer]:
     """The servers that answer where those of their kind usually do, or at these addresses, all asked at once."""
-    asked = places or [f"http://127.0.0.1:{kind.PORT}" for kind in KINDS]
-    wires = [Wire(address, connect=_GLANCE) for address in asked]  # making one takes time that none should wait for
-    found = await asyncio.gather(*map(_found, wires))
-    return [one for one in found if one]
+    urls = addresses or [f"http://127.0.0.1:{kind.PORT}" for kind in KINDS]
+    wires = [Wire(address, connect=_GLANCE) for address in urls]  # making one takes time that none should wait for
+    servers = await asyncio.gather(*map(_server_at, wires))
+    return [server for server in servers if server]
 
 
-async def _found(wire: Wire) -> Found | None:
+async def _server_at(wire: Wire) -> LocalServer | None:
     try:
         async with asyncio.timeout(_PATIENCE):
-            kind, listed = await recognised(wire, ANY[0])
+            kind, listed = await kind_and_models(wire, ANY_MODEL[0])
     except (ModelError, TimeoutError):
         return None
     finally:
         await wire.close()
-    return Found(kind.KIND, wire.root, tuple(str(one["id"]) for one in listed))
+    return LocalServer(kind.KIND, wire.root, tuple(str(model["id"]) for model in listed))
 
 
 def _entry(listed: Sequence[Json], model: str, root: str) -> Json:
     """What is listed of the model that is meant. One that lists nothing may have any."""
-    known = {str(one["id"]): one for one in listed}
+    entries = {str(entry["id"]): entry for entry in listed}
     for name in (model, f"{model}:latest"):
-        if name in known:
-            return known[name]
-    if model in ANY and len(known) == 1:
+        if name in entries:
+            return entries[name]
+    if model in ANY_MODEL and len(entries) == 1:
         return listed[0]
-    if model not in ANY and not known:
+    if model not in ANY_MODEL and not entries:
         return {"id": model}
-    names = [*list(known)[:_LISTED], *(["..."] if len(known) > _LISTED else [])]
-    has = f"it has {', '.join(names)}" if names else "it lists none, so fetch or load one there"
-    if model in ANY:
-        raise ModelError(f"Which model of {root} is meant is not said; choose one (llm.model): {has}.")
-    raise ModelError(f"The server at {root} has no model '{model}'; choose one of its own (llm.model): {has}.")
+    names = [*list(entries)[:_MAX_NAMES], *(["..."] if len(entries) > _MAX_NAMES else [])]
+    available = f"it has {', '.join(names)}" if names else "it lists none, so fetch or load one there"
+    if model in ANY_MODEL:
+        raise ModelError(f"Which model of {root} is meant is not said; choose one (llm.model): {available}.")
+    raise ModelError(f"The server at {root} has no model '{model}'; choose one of its own (llm.model): {available}.")

@@ -18,13 +18,13 @@ class LmStudio(OpenAICompatible):
     @classmethod
     async def recognises(cls, wire: Wire, listed: Sequence[Json]) -> bool:  # noqa: ARG003
         """Its own list of models tells how long each one's context may be."""
-        return any("max_context_length" in one for one in await _models(wire))
+        return any("max_context_length" in model for model in await _models(wire))
 
     @classmethod
     async def writers(cls, wire: Wire, listed: Sequence[Json]) -> Sequence[Json]:
         """All but those that make vectors of texts."""
-        others = {one["id"] for one in await _models(wire) if one.get("type") == "embeddings"}
-        return [one for one in listed if one["id"] not in others]
+        embedding_ids = {model["id"] for model in await _models(wire) if model.get("type") == "embeddings"}
+        return [model for model in listed if model["id"] not in embedding_ids]
 
     async def probe(self) -> None:
         """As of every server; a model that was loaded for its first word has a context only then.
@@ -35,13 +35,14 @@ class LmStudio(OpenAICompatible):
         await super().probe()
         self.abilities = replace(self.abilities, context=await self._context())
 
-    async def longest(self) -> int | None:
+    async def max_context(self) -> int | None:
         """The context that the model was loaded with; one that is not loaded yet may get another than it could."""
         return next(
-            (one.get("loaded_context_length") for one in await _models(self.wire) if one["id"] == self.model), None
+            (model.get("loaded_context_length") for model in await _models(self.wire) if model["id"] == self.model),
+            None,
         )
 
 
 async def _models(wire: Wire) -> list[dict[str, Any]]:
-    found = (await wire.glance("/api/v0/models")).get("data")
-    return [one for one in found if isinstance(one, dict) and "id" in one] if isinstance(found, list) else []
+    models = (await wire.glance("/api/v0/models")).get("data")
+    return [model for model in models if isinstance(model, dict) and "id" in model] if isinstance(models, list) else []

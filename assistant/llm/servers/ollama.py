@@ -6,7 +6,13 @@ import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 
-from assistant.llm.servers.openai_compatible import TOP, OpenAICompatible, finished, first, said
+from assistant.llm.servers.openai_compatible import (
+    TOP_LOGPROBS,
+    OpenAICompatible,
+    chat_messages,
+    finish_of,
+    first_object,
+)
 from assistant.llm.servers.reply_stream import Piece
 from assistant.llm.servers.wire import Json, Wire
 from assistant.types import Messages, Options
@@ -28,11 +34,17 @@ class Ollama(OpenAICompatible):
         """It tells its version."""
         return "version" in await wire.glance("/api/version")
 
-    async def longest(self) -> int | None:
+    async def max_context(self) -> int | None:
         """What the model was trained for, but no more than is usual, since memory is taken for all of it."""
-        told = (await self.wire.glance("/api/show", {"model": self.model})).get("model_info") or {}
-        longest = next((int(value) for key, value in told.items() if key.endswith(".context_length")), None)
-        return longest if longest is None or self._typed else min(longest, self._usual)
+        model_info = (await self.wire.glance("/api/show", {"model": self.model})).get("model_info") or {}
+        trained_context = next(
+            (int(value) for key, value in model_info.items() if key.endswith(".context_length")), None
+        )
+        return (
+            trained_context
+            if trained_context is None or self._explicit_context
+            else min(trained_context, self._default_context)
+        )
 
     async def _streamed(self, messages: Messages, options: Options) -> AsyncIterator[Piece]:
         body = {**self._body(messages, options), "stream": True}
@@ -44,9 +56,9 @@ class Ollama(OpenAICompatible):
         yield self._piece(await self.wire.post("/api/chat", {**self._body(messages, options), "stream": False}))
 
     def _body(self, messages: Messages, options: Options) -> Json:
-        asked: Json = {
+        body: Json = {
             "model": self.model,
-            "messages": said(messages),
+            "messages": chat_messages(messages),
             "think": False,
             "truncate": False,
             "shift": False,
@@ -64,27 +76,32 @@ class Ollama(OpenAICompatible):
             },
         }
         if options.schema:
-            asked["format"] = json.loads(options.schema)
+            body["format"] = json.loads(options.schema)
         if self._tells_logprobs:
-            asked["logprobs"] = True
-        return asked
+            body["logprobs"] = True
+        return body
 
     def _piece(self, event: Json) -> Piece:
         message = event.get("message") or {}
         text, thought = message.get("content") or "", bool(message.get("thinking"))
-        told = event.get("logprobs") or []
+        token_logprobs = event.get("logprobs") or []
         return Piece(
             text,
             thought,
             # while it thinks, a line may hold those of tokens that are not in its text
-            () if thought else tuple(one["logprob"] for one in told),
+            () if thought else tuple(entry["logprob"] for entry in token_logprobs),
             event.get("prompt_eval_count") or 0,
             event.get("eval_count") or 0,
-            finished(event.get("done_reason") or "stop") if event.get("done") else "",
+            finish_of(event.get("done_reason") or "stop") if event.get("done") else "",
         )
 
     async def _likeliest(self, messages: Messages) -> tuple[list[tuple[str, float]], int]:
-        body = {**self._body(messages, Options(max_tokens=1)), "stream": False, "logprobs": True, "top_logprobs": TOP}
+        body = {
+            **self._body(messages, Options(max_tokens=1)),
+            "stream": False,
+            "logprobs": True,
+            "top_logprobs": TOP_LOGPROBS,
+        }
         reply = await self.wire.post("/api/chat", body)
-        top = first(reply.get("logprobs")).get("top_logprobs") or []
-        return [(one["token"], one["logprob"]) for one in top], reply.get("prompt_eval_count") or 0
+        top = first_object(reply.get("logprobs")).get("top_logprobs") or []
+        return [(entry["token"], entry["logprob"]) for entry in top], reply.get("prompt_eval_count") or 0

@@ -19,24 +19,24 @@ from typing import Any, ClassVar, Literal, Self
 from assistant.errors import ChoiceError, ModelError
 from assistant.llm.control_tokens import defuse
 from assistant.llm.servers.reply_stream import Finish, Piece
-from assistant.llm.servers.top_tokens import check, chosen
+from assistant.llm.servers.top_tokens import check_first_words, choice_from_top_tokens
 from assistant.llm.servers.wire import Json, RefusedError, Wire
-from assistant.llm.thoughts import SWITCHED_OFF, began_within
+from assistant.llm.thoughts import THINKING_OFF, began_in_thought
 from assistant.llm.word_choice import first_tokens, forms
 from assistant.settings import MIN_CONTEXT
 from assistant.types import Choice, Message, Messages, Options
 
-TOP = 20
+TOP_LOGPROBS = 20
 # Bytes a token: English has more, few languages have less. Of each message, tokens of the template come on top.
-_BYTES, _TEMPLATE = 3, 8
+_BYTES_PER_TOKEN, _TEMPLATE_TOKENS = 3, 8
 # A token has hardly ever more bytes than that; where words are set apart, each has a token of its own.
-_MOST_BYTES = 12
-TRIED = (Message("user", "Is water wet? Answer yes or no."),)
+_MAX_TOKEN_BYTES = 12
+TRIAL_PROMPT = (Message("user", "Is water wet? Answer yes or no."),)
 # Where servers list the context of a model: vLLM and SGLang, OpenRouter, Groq.
 _CONTEXTS = ("max_model_len", "context_length", "context_window")
 # What servers with templates of their own are told, so that no reply is spent on thinking.
-UNTHOUGHT: Json = {"chat_template_kwargs": SWITCHED_OFF}
-_COUNTED = (Message("user", "Count from one to three."),)
+THINKING_OFF_FIELDS: Json = {"chat_template_kwargs": THINKING_OFF}
+_COUNT_PROMPT = (Message("user", "Count from one to three."),)
 # Seconds that a first reply may be written, which is over at once unless the model thinks.
 PATIENCE = 20.0
 
@@ -58,7 +58,7 @@ class Abilities:
     unopened: bool | None = None
 
 
-def called(model: str) -> str:
+def display_name(model: str) -> str:
     """What people call a model that a server lists so; some list the path of its file."""
     return PurePath(model).stem if model.endswith(".gguf") else model
 
@@ -71,7 +71,7 @@ class OpenAICompatible:
         model: the name that it lists the model by.
         listed: what it lists of the model.
         context: tokens that a request may use; None for what the server has.
-        usual: what to take where the server doesn't tell.
+        default_context: what to take where the server doesn't tell.
     """
 
     KIND: ClassVar[str] = "OpenAI-compatible"
@@ -81,12 +81,12 @@ class OpenAICompatible:
     # Tokens of a first reply: so many that a thought comes to its end, where nothing else tells of it.
     TRIAL: ClassVar[int] = 300
 
-    def __init__(self, wire: Wire, model: str, listed: Json, context: int | None, usual: int) -> None:
+    def __init__(self, wire: Wire, model: str, listed: Json, context: int | None, default_context: int) -> None:
         self.wire, self.model, self.listed = wire, model, listed
-        self.name = called(model)
-        self._typed, self._usual = context, usual
+        self.name = display_name(model)
+        self._explicit_context, self._default_context = context, default_context
         self._tells_logprobs = True
-        self.abilities = Abilities(context=context or usual)
+        self.abilities = Abilities(context=context or default_context)
 
     @classmethod
     async def recognises(cls, wire: Wire, listed: Sequence[Json]) -> bool:  # noqa: ARG003
@@ -110,17 +110,17 @@ class OpenAICompatible:
         """
         self.abilities = Abilities(cancel=self.CANCELS, context=await self._context())
         self.abilities = replace(self.abilities, choose=await self._chooses())
-        stream, text = await self._tried()
+        stream, text = await self._trial_reply()
         self.abilities = replace(self.abilities, score=await self._scores(), stream=stream)
         self.abilities = replace(self.abilities, unopened=await self._opens_thoughts(text))
 
-    async def longest(self) -> int | None:
+    async def max_context(self) -> int | None:
         """Tokens that the server gives a request, prompt and reply together; None where it doesn't tell."""
         return next((int(self.listed[key]) for key in _CONTEXTS if self.listed.get(key)), None)
 
     async def count(self, messages: Messages) -> int:
         """Tokens of the prompt that these messages make."""
-        return estimated(messages)
+        return estimated_tokens(messages)
 
     async def stream(self, messages: Messages, options: Options) -> AsyncIterator[Piece]:
         """The reply, piece by piece.
@@ -128,13 +128,13 @@ class OpenAICompatible:
         Raises:
             ModelError: the server refused, failed or broke off, or has read but a part of the prompt.
         """
-        pieces, read = self._streamed if self.abilities.stream else self._whole, 0
-        async with aclosing(pieces(messages, options)) as written:  # type: ignore[type-var]
-            async for piece in written:
-                read = piece.prompt_tokens or read
+        send, read_tokens = self._streamed if self.abilities.stream else self._whole, 0
+        async with aclosing(send(messages, options)) as pieces:  # type: ignore[type-var]
+            async for piece in pieces:
+                read_tokens = piece.prompt_tokens or read_tokens
                 yield piece
         if not self.COUNTS:
-            await self._check_read(read, messages)
+            await self._check_read(read_tokens, messages)
 
     async def choose(self, messages: Messages, words: tuple[str, ...]) -> Choice:
         """How likely each word is to begin the reply, normalised over the words.
@@ -142,14 +142,14 @@ class OpenAICompatible:
         Raises:
             ChoiceError: the server tells no probabilities, or none of enough weight for these words.
         """
-        check(words)
+        check_first_words(words)
         if self.abilities.choose == "none":
             raise ChoiceError(
                 f"{self.wire.root} tells no probabilities, so that {self.name} can't be asked to choose between"
                 f" {', '.join(words)}."
             )
         top, prompt_tokens = await self._likeliest(messages)
-        return chosen(words, top, prompt_tokens, self.name)
+        return choice_from_top_tokens(words, top, prompt_tokens, self.name)
 
     async def score(self, messages: Messages, text: str) -> float:  # noqa: ARG002 - other kinds can
         """The sum of the text's log-probabilities.
@@ -171,9 +171,9 @@ class OpenAICompatible:
         return {"include_usage": True}
 
     def _body(self, messages: Messages, options: Options) -> Json:
-        asked: dict[str, Any] = {
+        body: dict[str, Any] = {
             "model": self.model,
-            "messages": said(messages),
+            "messages": chat_messages(messages),
             # vLLM refuses to write more than fits
             "max_tokens": min(options.max_tokens, self.abilities.context),
             "temperature": options.temperature,
@@ -182,25 +182,25 @@ class OpenAICompatible:
             **self._extra(),
         }
         if stop := [text for text in options.stop if text]:
-            asked["stop"] = stop
+            body["stop"] = stop
         if options.schema:
             schema = {"name": "reply", "strict": True, "schema": json.loads(options.schema)}
-            asked["response_format"] = {"type": "json_schema", "json_schema": schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": schema}
         if self._tells_logprobs:
-            asked["logprobs"] = True
-        return asked
+            body["logprobs"] = True
+        return body
 
     def _piece(self, event: Json) -> Piece:
-        choice, usage = first(event.get("choices")), event.get("usage") or {}
-        part = choice.get("delta") or choice.get("message") or {}
-        thought = bool(part.get("reasoning") or part.get("reasoning_content"))
+        choice, usage = first_object(event.get("choices")), event.get("usage") or {}
+        message = choice.get("delta") or choice.get("message") or {}
+        thought = bool(message.get("reasoning") or message.get("reasoning_content"))
         return Piece(
-            part.get("content") or "",
+            message.get("content") or "",
             thought,
             () if thought else logprobs(choice),
             usage.get("prompt_tokens") or 0,
             usage.get("completion_tokens") or 0,
-            finished(choice.get("finish_reason")),
+            finish_of(choice.get("finish_reason")),
         )
 
     async def _streamed(self, messages: Messages, options: Options) -> AsyncIterator[Piece]:
@@ -214,38 +214,38 @@ class OpenAICompatible:
 
     async def _likeliest(self, messages: Messages) -> tuple[list[tuple[str, float]], int]:
         """The likeliest first tokens as texts, with their log-probabilities, and how many tokens were read."""
-        body = {**self._body(messages, Options(max_tokens=1)), "logprobs": True, "top_logprobs": TOP}
+        body = {**self._body(messages, Options(max_tokens=1)), "logprobs": True, "top_logprobs": TOP_LOGPROBS}
         reply = await self.wire.post("chat/completions", body)
-        content = (first(reply.get("choices")).get("logprobs") or {}).get("content")
-        top = first(content).get("top_logprobs") or []
-        return [(one["token"], one["logprob"]) for one in top], (reply.get("usage") or {}).get("prompt_tokens") or 0
+        content = (first_object(reply.get("choices")).get("logprobs") or {}).get("content")
+        top = first_object(content).get("top_logprobs") or []
+        return [(row["token"], row["logprob"]) for row in top], (reply.get("usage") or {}).get("prompt_tokens") or 0
 
-    async def _check_read(self, read: int, messages: Messages) -> None:
+    async def _check_read(self, read_tokens: int, messages: Messages) -> None:
         estimate = await self.count(messages)
-        few = 0 < read < fewest(messages)
-        if few and estimate > MIN_CONTEXT and await self._tells_again(read, messages):
+        is_too_few = 0 < read_tokens < min_tokens(messages)
+        if is_too_few and estimate > MIN_CONTEXT and await self._tells_again(read_tokens, messages):
             raise ModelError(
-                f"The server at {self.wire.root} read only {read:,} of about {estimate:,} tokens, so it cuts long"
-                " prompts; start it with more context, or set llm.context to what it has."
+                f"The server at {self.wire.root} read only {read_tokens:,} of about {estimate:,} tokens, so it cuts"
+                " long prompts; start it with more context, or set llm.context to what it has."
             )
 
-    async def _tells_again(self, read: int, messages: Messages) -> bool:
+    async def _tells_again(self, tokens: int, messages: Messages) -> bool:
         """Whether as many tokens of the prompt are read again; who leaves out what is in the cache tells fewer now."""
         try:
-            return [one.prompt_tokens async for one in self._whole(messages, Options(max_tokens=1))] == [read]
+            return [piece.prompt_tokens async for piece in self._whole(messages, Options(max_tokens=1))] == [tokens]
         except ModelError:
             return False
 
     # --- what it can do -----------------------------------------------------------------------------------------
 
     async def _context(self) -> int:
-        longest = await self.longest()
-        if longest and self._typed and self._typed > longest:
+        max_context = await self.max_context()
+        if max_context and self._explicit_context and self._explicit_context > max_context:
             raise ModelError(
-                f"The server at {self.wire.root} gives {self.name} {longest:,} tokens a request; lower llm.context from"
-                f" {self._typed:,}, or start it with more."
+                f"The server at {self.wire.root} gives {self.name} {max_context:,} tokens a request; lower llm.context"
+                f" from {self._explicit_context:,}, or start it with more."
             )
-        context = self._typed or longest or self._usual
+        context = self._explicit_context or max_context or self._default_context
         if context < MIN_CONTEXT:
             raise ModelError(
                 f"The server at {self.wire.root} gives {self.name} {context:,} tokens a request, and at least"
@@ -255,7 +255,7 @@ class OpenAICompatible:
 
     async def _chooses(self) -> Literal["exact", "top 20", "none"]:
         try:
-            top, _ = await self._likeliest(TRIED)
+            top, _ = await self._likeliest(TRIAL_PROMPT)
         except RefusedError:
             top = []
         self._tells_logprobs = bool(top)
@@ -264,26 +264,26 @@ class OpenAICompatible:
     async def _scores(self) -> bool:
         return False
 
-    async def _tried(self) -> tuple[bool, str]:
+    async def _trial_reply(self) -> tuple[bool, str]:
         """Whether a reply comes in pieces, and what was written of it until that and where a thought ends is known.
 
         A server that refuses this and a whole reply, too, can't be used.
         """
-        options, texts, until = Options(max_tokens=self.TRIAL), list[str](), inf
+        options, texts, deadline = Options(max_tokens=self.TRIAL), list[str](), inf
         try:
-            async with aclosing(self._streamed(_COUNTED, options)) as pieces:  # type: ignore[type-var]
+            async with aclosing(self._streamed(_COUNT_PROMPT, options)) as pieces:  # type: ignore[type-var]
                 async for piece in pieces:
                     texts += [piece.text] if piece.text or piece.thought else []
-                    until = min(until, monotonic() + PATIENCE)
-                    if len(texts) > 1 and (began_within("".join(texts)) or monotonic() > until):
+                    deadline = min(deadline, monotonic() + PATIENCE)
+                    if len(texts) > 1 and (began_in_thought("".join(texts)) or monotonic() > deadline):
                         break
         except RefusedError:
-            return False, "".join([piece.text async for piece in self._whole(_COUNTED, options)])
+            return False, "".join([piece.text async for piece in self._whole(_COUNT_PROMPT, options)])
         return len(texts) > 1, "".join(texts)
 
     async def _opens_thoughts(self, text: str) -> bool | None:
         """Whether the template opens a thought; that it does is told by this reply, that it doesn't by none."""
-        return began_within(text) or None
+        return began_in_thought(text) or None
 
 
 class Tokenizing(OpenAICompatible):
@@ -291,8 +291,8 @@ class Tokenizing(OpenAICompatible):
 
     COUNTS, TRIAL = True, 12
 
-    def __init__(self, wire: Wire, model: str, listed: Json, context: int | None, usual: int) -> None:
-        super().__init__(wire, model, listed, context, usual)
+    def __init__(self, wire: Wire, model: str, listed: Json, context: int | None, default_context: int) -> None:
+        super().__init__(wire, model, listed, context, default_context)
         self._words: dict[tuple[str, ...], dict[str, list[int]]] = {}
 
     async def count(self, messages: Messages) -> int:
@@ -307,39 +307,42 @@ class Tokenizing(OpenAICompatible):
 
     async def _first_tokens(self, words: tuple[str, ...]) -> dict[str, list[int]]:
         if words not in self._words:
-            known = {form: await self._tokens(form) for word in words for form in forms(word)}
-            self._words[words] = first_tokens(words, known.__getitem__)
+            tokens_by_form = {form: await self._tokens(form) for word in words for form in forms(word)}
+            self._words[words] = first_tokens(words, tokens_by_form.__getitem__)
         return self._words[words]
 
 
-def said(messages: Messages) -> list[dict[str, str]]:
+def chat_messages(messages: Messages) -> list[dict[str, str]]:
     """The messages as servers read them, in which no text can speak for the template."""
-    return [{"role": one.role, "content": defuse(one.content)} for one in messages]
+    return [{"role": message.role, "content": defuse(message.content)} for message in messages]
 
 
-def estimated(messages: Messages) -> int:
+def estimated_tokens(messages: Messages) -> int:
     """Tokens of the prompt that the messages make, rather too many."""
-    return _TEMPLATE + sum(ceil(len(one.content.encode("utf-8", "replace")) / _BYTES) + _TEMPLATE for one in messages)
+    return _TEMPLATE_TOKENS + sum(
+        ceil(len(message.content.encode("utf-8", "replace")) / _BYTES_PER_TOKEN) + _TEMPLATE_TOKENS
+        for message in messages
+    )
 
 
-def fewest(messages: Messages) -> int:
+def min_tokens(messages: Messages) -> int:
     """Tokens that the messages have at least, in whatever language: one a word, or one for so many bytes."""
-    words = [word for one in messages for word in one.content.split()]
-    return max(len(words), sum(len(word.encode("utf-8", "replace")) for word in words) // _MOST_BYTES)
+    words = [word for message in messages for word in message.content.split()]
+    return max(len(words), sum(len(word.encode("utf-8", "replace")) for word in words) // _MAX_TOKEN_BYTES)
 
 
-def first(found: object) -> Json:
+def first_object(items: object) -> Json:
     """The first object of a list, {} where there is none."""
-    return found[0] if isinstance(found, list) and found and isinstance(found[0], dict) else {}
+    return items[0] if isinstance(items, list) and items and isinstance(items[0], dict) else {}
 
 
 def logprobs(choice: Json) -> tuple[float, ...]:
     """The log-probabilities of the tokens that came."""
     content = (choice.get("logprobs") or {}).get("content") or []
-    return tuple(one["logprob"] for one in content)
+    return tuple(entry["logprob"] for entry in content)
 
 
-def finished(reason: str | None) -> Finish:
+def finish_of(reason: str | None) -> Finish:
     """Why a reply is over, "" as long as it isn't."""
     if not reason:
         return ""

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from assistant.errors import ModelError
-from assistant.llm.servers.discovery import ANY, meet, models, recognised
-from assistant.llm.servers.openai_compatible import Abilities, called
+from assistant.llm.servers.discovery import ANY_MODEL, kind_and_models, meet, models
+from assistant.llm.servers.openai_compatible import Abilities, display_name
 from assistant.llm.servers.wire import CONNECT, Wire
 from assistant.settings import LLMSettings
 
@@ -31,25 +31,25 @@ class Probed:
 
 async def probe(llm: LLMSettings) -> Probed:
     """What the server of these settings can do; asks it for a word or two, where it is told which model is meant."""
-    found = Probed()
+    probed = Probed()
     try:
         wire = _wire(llm, PATIENCE)
     except ModelError as error:
         return Probed(reason=str(error))
     try:
         async with asyncio.timeout(PATIENCE):
-            kind, listed = await recognised(wire, llm.model)
-            found = Probed(kind.KIND, tuple(str(one["id"]) for one in listed))
-            if llm.model in ANY and len(listed) > 1:
-                return _with_reason(found, f"It has {len(listed)} models; choose one of them.")
-            typed = llm.context if "context" in llm.model_fields_set else None
-            met = await meet(wire, llm.model, typed, llm.context)
-            return Probed(found.kind, found.models, met.name, met.abilities)
+            kind, listed = await kind_and_models(wire, llm.model)
+            probed = Probed(kind.KIND, tuple(str(entry["id"]) for entry in listed))
+            if llm.model in ANY_MODEL and len(listed) > 1:
+                return _with_reason(probed, f"It has {len(listed)} models; choose one of them.")
+            explicit_context = llm.context if "context" in llm.model_fields_set else None
+            server = await meet(wire, llm.model, explicit_context, llm.context)
+            return Probed(probed.kind, probed.models, server.name, server.abilities)
     except ModelError as error:
-        return _with_reason(found, str(error))
+        return _with_reason(probed, str(error))
     except TimeoutError:
         return _with_reason(
-            found, f"{wire.root} took over {PATIENCE:.0f} seconds for a few words; see what it does, and test again."
+            probed, f"{wire.root} took over {PATIENCE:.0f} seconds for a few words; see what it does, and test again."
         )
     finally:
         await wire.close()
@@ -69,12 +69,12 @@ async def only_model(llm: LLMSettings) -> str:
     wire = _wire(llm, _GLANCE, connect=1.0)
     try:
         async with asyncio.timeout(_GLANCE):
-            _, listed = await recognised(wire, llm.model)
+            _, listed = await kind_and_models(wire, llm.model)
     except (ModelError, TimeoutError):
         return ""
     finally:
         await wire.close()
-    return called(str(listed[0]["id"])) if len(listed) == 1 else ""
+    return display_name(str(listed[0]["id"])) if len(listed) == 1 else ""
 
 
 async def _absence(llm: LLMSettings) -> str:
@@ -94,9 +94,9 @@ async def _absence(llm: LLMSettings) -> str:
     return ""
 
 
-def _wire(llm: LLMSettings, first: float, connect: float = CONNECT) -> Wire:
-    return Wire(llm.server, llm.api_key.get_secret_value(), first, connect)
+def _wire(llm: LLMSettings, first_word_seconds: float, connect: float = CONNECT) -> Wire:
+    return Wire(llm.server, llm.api_key.get_secret_value(), first_word_seconds, connect)
 
 
-def _with_reason(found: Probed, reason: str) -> Probed:
-    return Probed(found.kind, found.models, reason=reason)
+def _with_reason(probed: Probed, reason: str) -> Probed:
+    return Probed(probed.kind, probed.models, reason=reason)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from assistant.errors import ModelError
-from assistant.llm.thoughts import Thoughts, all_thought
+from assistant.llm.thoughts import ThoughtFilter, only_thought_error
 from assistant.types import Completion
 
 Finish = Literal["", "stop", "length"]
@@ -33,16 +33,18 @@ class Piece:
     cached: int = 0
 
 
-async def paced(pieces: AsyncIterator[Piece], first: float, between: float, root: str) -> AsyncIterator[Piece]:
-    """The pieces, of which the first word may take `first` seconds, and all that follows `between` seconds each.
+async def paced(
+    pieces: AsyncIterator[Piece], first_timeout: float, next_timeout: float, root: str
+) -> AsyncIterator[Piece]:
+    """The pieces, of which the first word may take `first_timeout` seconds, and each that follows `next_timeout`.
 
     Raises:
         ModelError: one took longer.
     """
-    begun = False
+    has_begun = False
     async with aclosing(pieces):  # type: ignore[type-var]
         while True:
-            seconds = between if begun else first
+            seconds = next_timeout if has_begun else first_timeout
             try:
                 async with asyncio.timeout(seconds):
                     piece = await anext(pieces, None)
@@ -52,42 +54,45 @@ async def paced(pieces: AsyncIterator[Piece], first: float, between: float, root
                 ) from None
             if piece is None:
                 return
-            begun = begun or bool(piece.text or piece.thought)
+            has_begun = has_begun or bool(piece.text or piece.thought)
             yield piece
 
 
 async def completions(
-    pieces: AsyncIterator[Piece], thoughts: Thoughts, broken_off: ModelError
+    pieces: AsyncIterator[Piece], thoughts: ThoughtFilter, broken_off: ModelError
 ) -> AsyncIterator[Completion]:
     """The completion as it grows; the last one has `finish` set.
 
     Raises:
         ModelError: the pieces end before the reply does (`broken_off`), or all of it was thought.
     """
-    now, whole, thought = Completion(""), "", False
+    completion, text, has_thought = Completion(""), "", False
     finish: Finish = ""
     async with aclosing(pieces):  # type: ignore[type-var]
         async for piece in pieces:
-            if piece.read and not whole:
+            if piece.read and not text:
                 yield Completion("", piece.prompt_tokens, read=piece.read)
                 continue
-            whole, finish, thought = whole + piece.text, piece.finish or finish, thought or piece.thought
-            before, now = now, _grown(now, piece, thoughts.without(whole, over=finish == "stop", apart=thought))
-            if now.text != before.text:
-                yield now
+            text, finish, has_thought = text + piece.text, piece.finish or finish, has_thought or piece.thought
+            previous, completion = (
+                completion,
+                _grown(completion, piece, thoughts.reply_text(text, over=finish == "stop", apart=has_thought)),
+            )
+            if completion.text != previous.text:
+                yield completion
     if not finish:
         raise broken_off
-    if not now.text and (thought or whole.strip()):
-        raise all_thought()
-    yield replace(now, finish=finish)
+    if not completion.text and (has_thought or text.strip()):
+        raise only_thought_error()
+    yield replace(completion, finish=finish)
 
 
-def _grown(now: Completion, piece: Piece, text: str) -> Completion:
-    counted = now.completion_tokens + max(len(piece.logprobs), bool(piece.text))
+def _grown(completion: Completion, piece: Piece, text: str) -> Completion:
+    counted_tokens = completion.completion_tokens + max(len(piece.logprobs), bool(piece.text))
     return Completion(
         text,
-        piece.prompt_tokens or now.prompt_tokens,
-        piece.completion_tokens or counted,
-        now.logprobs + piece.logprobs,
-        cached=piece.cached or now.cached,
+        piece.prompt_tokens or completion.prompt_tokens,
+        piece.completion_tokens or counted_tokens,
+        completion.logprobs + piece.logprobs,
+        cached=piece.cached or completion.cached,
     )

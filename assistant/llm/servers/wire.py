@@ -36,10 +36,10 @@ _BUSY = {429, 500, 502, 503, 504, 529}
 _IDLE = 2.0
 # What a connection that the server has closed fails with.
 _CLOSED = (httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.WriteError)
-_SHOWN = 200
+_MAX_MESSAGE = 200
 _TOO_LONG = ("context", "too long", "exceed", "maximum length", "prompt length")
 # Fields that some models refuse, and what is sent in their place; None for nothing.
-_INSTEAD = {"max_tokens": "max_completion_tokens", "temperature": None, "top_p": None, "seed": None}
+_REPLACEMENTS = {"max_tokens": "max_completion_tokens", "temperature": None, "top_p": None, "seed": None}
 
 
 class RefusedError(ModelError):
@@ -66,7 +66,7 @@ class Wire:
     def __init__(self, address: str, key: str = "", first: float = 600.0, connect: float = CONNECT) -> None:
         self.root = root_of(address)
         self._key, self._connect = key, connect
-        self._instead: dict[str, str | None] = {}
+        self._replacements: dict[str, str | None] = {}
         timeout = openai.Timeout(first, connect=connect)
         http = DefaultAsyncHttpxClient(timeout=timeout, limits=httpx2.Limits(keepalive_expiry=_IDLE))
         self._api = f"{self.root}/v1"
@@ -87,48 +87,46 @@ class Wire:
         """
         unlisted = True
         for api in (f"{self.root}/v1", self.root):
-            with self._telling():
+            with self._errors_as_sentences():
                 try:
-                    listed = await self._patiently(partial(self._got, f"{api}/models"))
+                    reply = await self._with_retries(partial(self._get, f"{api}/models"))
                 except openai.NotFoundError:
                     continue
                 unlisted = False
-                if isinstance(listed, dict) and isinstance(listed.get("data"), list):
+                if isinstance(reply, dict) and isinstance(reply.get("data"), list):
                     self._api = api
-                    return [one for one in listed["data"] if isinstance(one, dict) and one.get("id")]
-        raise self._unlisted() if unlisted else self._strange()
+                    return [model for model in reply["data"] if isinstance(model, dict) and model.get("id")]
+        raise self._unlisted_error() if unlisted else self._foreign_error()
 
     async def glance(self, path: str, body: Json | None = None) -> Json:
         """What lies at a path of the server's own, {} where there is nothing of the kind."""
         try:
-            found = await (
-                self._got(self.root + path) if body is None else self._posted(self.root + path, body, _QUICK)
-            )
+            reply = await (self._get(self.root + path) if body is None else self._post(self.root + path, body, _QUICK))
         except (openai.APIError, httpx2.HTTPError, ValueError):
             return {}
-        return found if isinstance(found, dict) else {}
+        return reply if isinstance(reply, dict) else {}
 
     async def quickly(self, path: str, body: Json) -> Json:
         """The answer to what a server does at once, at a path of its own."""
-        with self._telling():
-            return self._object(await self._patiently(partial(self._posted, self.root + path, body, _QUICK)))
+        with self._errors_as_sentences():
+            return self._object(await self._with_retries(partial(self._post, self.root + path, body, _QUICK)))
 
     async def post(self, path: str, body: Json) -> Json:
         """The whole answer to a request, at a path that begins with "/" or one of the OpenAI-compatible ones."""
-        with self._telling():
-            return self._object(await self._obligingly(partial(self._posted, self._url(path)), body))
+        with self._errors_as_sentences():
+            return self._object(await self._without_refused_fields(partial(self._post, self._url(path)), body))
 
     async def events(self, path: str, body: Json) -> AsyncIterator[Json]:
         """What the server sends of a reply, event by event; leaving closes the request."""
-        with self._telling():
-            async with await self._obligingly(partial(self._opened, path), body) as stream:
+        with self._errors_as_sentences():
+            async with await self._without_refused_fields(partial(self._open_stream, path), body) as stream:
                 async for event in stream:
                     yield self._object(event)
 
     async def lines(self, path: str, body: Json) -> AsyncIterator[Json]:
         """The same of a server that sends an object a line."""
-        with self._telling():
-            async with await self._patiently(partial(self._opened, path, body)) as stream:
+        with self._errors_as_sentences():
+            async with await self._with_retries(partial(self._open_stream, path, body)) as stream:
                 async for line in stream.response.aiter_lines():
                     if line.strip():
                         yield self._object(json.loads(line))
@@ -140,162 +138,168 @@ class Wire:
     def _url(self, path: str) -> str:
         return self.root + path if path.startswith("/") else f"{self._api}/{path}"
 
-    async def _got(self, url: str) -> object:
+    async def _get(self, url: str) -> object:
         return await self._client.get(
             url, cast_to=object, options={"timeout": openai.Timeout(_QUICK, connect=self._connect)}
         )
 
-    async def _posted(self, url: str, body: Json, seconds: float | None = None) -> object:
+    async def _post(self, url: str, body: Json, seconds: float | None = None) -> object:
         options: Any = {"timeout": openai.Timeout(seconds, connect=self._connect)} if seconds else {}
         return await self._client.post(url, cast_to=object, body=body, options=options)
 
-    async def _opened(self, path: str, body: Json) -> AsyncStream[object]:
+    async def _open_stream(self, path: str, body: Json) -> AsyncStream[object]:
         return await self._client.post(
             self._url(path), cast_to=object, body=body, stream=True, stream_cls=AsyncStream[object]
         )
 
-    async def _obligingly(self, send: Callable[[Json], Awaitable[T]], body: Json) -> T:
+    async def _without_refused_fields(self, send: Callable[[Json], Awaitable[T]], body: Json) -> T:
         """What comes of a request without the fields that the server refuses, which later ones are sent without."""
-        instead = dict(self._instead)
+        replacements = dict(self._replacements)
         while True:
-            sent = {name: value for old, value in body.items() if (name := instead.get(old, old))}
+            sent_body = {name: value for key, value in body.items() if (name := replacements.get(key, key))}
             try:
-                got = await self._patiently(partial(send, sent))
+                reply = await self._with_retries(partial(send, sent_body))
             except openai.APIStatusError as error:
-                if not (field := _refused_field(error, sent)):
+                if not (field := _refused_field(error, sent_body)):
                     raise
-                instead[field] = _INSTEAD[field]
+                replacements[field] = _REPLACEMENTS[field]
             else:
-                self._instead = instead  # only now it is known that it helps
-                return got
+                self._replacements = replacements  # only now it is known that it helps
+                return reply
 
-    async def _patiently(self, send: Callable[[], Awaitable[T]]) -> T:
+    async def _with_retries(self, send: Callable[[], Awaitable[T]]) -> T:
         for wait in _WAITS:
             try:
-                return await self._connected(send)
+                return await self._with_reconnect(send)
             except openai.APIStatusError as error:
-                asked = _asked(error.response.headers.get("retry-after"), wait)
-                if error.status_code not in _BUSY or asked > _PATIENCE:
+                delay = _retry_delay(error.response.headers.get("retry-after"), wait)
+                if error.status_code not in _BUSY or delay > _PATIENCE:
                     raise
-            await asyncio.sleep(asked)
-        return await self._connected(send)
+            await asyncio.sleep(delay)
+        return await self._with_reconnect(send)
 
-    async def _connected(self, send: Callable[[], Awaitable[T]]) -> T:
+    async def _with_reconnect(self, send: Callable[[], Awaitable[T]]) -> T:
         """What comes of a request, once more on a new connection where the server had closed the one in use."""
         try:
             return await send()
         except openai.APIConnectionError as error:
-            if not any(isinstance(one, _CLOSED) for one in _causes(error)):
+            if not any(isinstance(cause, _CLOSED) for cause in _causes(error)):
                 raise
         return await send()
 
-    def _object(self, found: object) -> Json:
-        if not isinstance(found, dict):
-            raise self._strange()
-        if error := found.get("error"):
-            raise self._failed(_said(error))
-        return found
+    def _object(self, reply: object) -> Json:
+        if not isinstance(reply, dict):
+            raise self._foreign_error()
+        if error := reply.get("error"):
+            raise self._server_error(_error_message(error))
+        return reply
 
     # --- what went wrong, as a sentence --------------------------------------------------------------------------
 
     @contextmanager
-    def _telling(self) -> Iterator[None]:
+    def _errors_as_sentences(self) -> Iterator[None]:
         try:
             yield
         except openai.APIStatusError as error:
-            raise self._refused(error.status_code, _said(error.body) or error.response.reason_phrase) from error
+            raise self._status_error(
+                error.status_code, _error_message(error.body) or error.response.reason_phrase
+            ) from error
         except (openai.APIConnectionError, httpx2.HTTPError) as error:
-            raise self._lost(error) from error
+            raise self._connection_error(error) from error
         except openai.APIError as error:  # sent in the middle of a reply
-            raise self._failed(_said(error.body) or error.message) from error
+            raise self._server_error(_error_message(error.body) or error.message) from error
         except ValueError as error:
-            raise self._strange() from error
+            raise self._foreign_error() from error
 
-    def _refused(self, status: int, said: str) -> ModelError:
-        at, why = f"The server at {self.root}", f"({status}: {self._clean(said)})"
+    def _status_error(self, status: int, message: str) -> ModelError:
+        server, detail = f"The server at {self.root}", f"({status}: {self._clean(message)})"
         if status in {401, 403}:
-            wrong = "refuses the key" if self._key else "wants a key"
-            return ModelError(f"{at} {wrong}; give it one that it knows (llm.api_key, or SEQUITUR_LLM__API_KEY).")
+            problem = "refuses the key" if self._key else "wants a key"
+            return ModelError(f"{server} {problem}; give it one that it knows (llm.api_key, or SEQUITUR_LLM__API_KEY).")
         if status == 404:
-            return ModelError(f"{at} has no such model any more, or no such address {why}; choose another (llm.model).")
-        if status == 429:
-            return ModelError(f"{at} takes no more requests just now {why}; wait a moment, and ask again.")
-        if status >= 500:
-            return self._failed(f"{status}: {said}")
-        if _is_too_long(said):
-            return _too_long(at, why)
-        return RefusedError(f"{at} refused the request {why}; choose another server, or a newer release of it.")
-
-    def _failed(self, said: str) -> ModelError:
-        at, why = f"The server at {self.root}", f"({self._clean(said)})"
-        if _is_too_long(said):
-            return _too_long(at, why)
-        return ModelError(f"{at} failed {why}; its log has the details; ask again.")
-
-    def _lost(self, error: BaseException) -> ModelError:
-        causes = list(_causes(error))
-        if wrong := next((one for one in causes if isinstance(one, ssl.SSLError)), None):
-            why = getattr(wrong, "verify_message", "") or wrong.reason or "no TLS"
             return ModelError(
-                f"The certificate of {self.root} can't be trusted ({why}); give the server a valid one, or put the file"
-                " of the one that signed it into SSL_CERT_FILE."
+                f"{server} has no such model any more, or no such address {detail}; choose another (llm.model)."
             )
-        if any(isinstance(one, httpx2.ConnectError | httpx2.ConnectTimeout) for one in causes):
+        if status == 429:
+            return ModelError(f"{server} takes no more requests just now {detail}; wait a moment, and ask again.")
+        if status >= 500:
+            return self._server_error(f"{status}: {message}")
+        if _is_too_long(message):
+            return _too_long(server, detail)
+        return RefusedError(f"{server} refused the request {detail}; choose another server, or a newer release of it.")
+
+    def _server_error(self, message: str) -> ModelError:
+        server, detail = f"The server at {self.root}", f"({self._clean(message)})"
+        if _is_too_long(message):
+            return _too_long(server, detail)
+        return ModelError(f"{server} failed {detail}; its log has the details; ask again.")
+
+    def _connection_error(self, error: BaseException) -> ModelError:
+        causes = list(_causes(error))
+        if tls_error := next((cause for cause in causes if isinstance(cause, ssl.SSLError)), None):
+            reason = getattr(tls_error, "verify_message", "") or tls_error.reason or "no TLS"
+            return ModelError(
+                f"The certificate of {self.root} can't be trusted ({reason}); give the server a valid one, or put the"
+                " file of the one that signed it into SSL_CERT_FILE."
+            )
+        if any(isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout) for cause in causes):
             return ModelError(f"No server answers at {self.root}; start it, or correct its address (llm.server).")
-        if any(isinstance(one, httpx2.TimeoutException) for one in causes):
+        if any(isinstance(cause, httpx2.TimeoutException) for cause in causes):
             return ModelError(f"The server at {self.root} sent nothing for too long; see what it does, and ask again.")
         return self.broken_off()
 
-    def _strange(self) -> ModelError:
+    def _foreign_error(self) -> ModelError:
         return ModelError(
             f"What answers at {self.root} doesn't speak as an OpenAI-compatible server does; correct its address"
             " (llm.server)."
         )
 
-    def _unlisted(self) -> UnlistedError:
+    def _unlisted_error(self) -> UnlistedError:
         return UnlistedError(
             f"What answers at {self.root} doesn't speak as an OpenAI-compatible server does, or lists no models;"
             " correct its address (llm.server), or name the model (llm.model)."
         )
 
-    def _clean(self, said: str) -> str:
+    def _clean(self, message: str) -> str:
         """What the server said, short, in one line, without the key."""
-        line = " ".join((said.replace(self._key, "...") if self._key else said).split()).rstrip(".")
-        return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}..."
+        line = " ".join((message.replace(self._key, "...") if self._key else message).split()).rstrip(".")
+        return line if len(line) <= _MAX_MESSAGE else f"{line[:_MAX_MESSAGE]}..."
 
 
-def _too_long(at: str, why: str) -> ModelError:
+def _too_long(server: str, detail: str) -> ModelError:
     return ModelError(
-        f"{at} can't take a prompt as long as this {why}; lower llm.context, or start it with more context."
+        f"{server} can't take a prompt as long as this {detail}; lower llm.context, or start it with more context."
     )
 
 
-def _is_too_long(said: str) -> bool:
-    return any(mark in said.lower() for mark in _TOO_LONG)
+def _is_too_long(message: str) -> bool:
+    return any(phrase in message.lower() for phrase in _TOO_LONG)
 
 
-def _said(body: object) -> str:
+def _error_message(body: object) -> str:
     """What an error says, wherever servers put it."""
     if isinstance(body, dict):
-        return _said(body.get("message") or body.get("error") or body.get("detail") or "")
+        return _error_message(body.get("message") or body.get("error") or body.get("detail") or "")
     return body if isinstance(body, str) else ""
 
 
-def _refused_field(error: openai.APIStatusError, sent: Json) -> str:
+def _refused_field(error: openai.APIStatusError, sent_body: Json) -> str:
     """The field of the request that the error names, "" if it isn't one that can go by another name or be left out."""
-    said = _said(error.body)
-    if error.status_code not in {400, 422} or _is_too_long(said):
+    message = _error_message(error.body)
+    if error.status_code not in {400, 422} or _is_too_long(message):
         return ""
-    named = [error.param] if error.param else [name for name in _INSTEAD if re.search(rf"\b{name}\b", said)]
-    return next((name for name in named if name in _INSTEAD and name in sent), "")
+    named_fields = (
+        [error.param] if error.param else [name for name in _REPLACEMENTS if re.search(rf"\b{name}\b", message)]
+    )
+    return next((name for name in named_fields if name in _REPLACEMENTS and name in sent_body), "")
 
 
-def _asked(header: str | None, otherwise: float) -> float:
+def _retry_delay(header: str | None, default: float) -> float:
     """The seconds that a server wants to be left alone."""
     try:
         return max(float(header or ""), 0.0)
     except ValueError:
-        return otherwise
+        return default
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

@@ -19,9 +19,9 @@ from assistant.types import Exchange, Turn
 
 def rounds(turn: Turn, parts: Parts, stop: Event, search: Callable[[Turn], Turn]) -> Iterator[Turn]:
     """Adds `draft` and what `search` finds with it, for as many rounds as were chosen (`Choices.loops`)."""
-    for done in range(turn.choices.loops):
-        if done:
-            for turn in _read(turn, parts, stop):
+    for round_index in range(turn.choices.loops):
+        if round_index:
+            for turn in _with_digests(turn, parts, stop):
                 yield turn
         for turn in timed("draft", run, turn, parts, stop):
             yield turn
@@ -48,11 +48,11 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
 def _history(turn: Turn, parts: Parts) -> tuple[Exchange, ...]:
     """The last exchange, or the whole history, of which `fit` leaves out the oldest exchanges that have no room."""
-    whole = parts.settings.turn.draft_history == "whole"
-    return turn.history if whole else recent(turn.history, exchanges=1, chars=200)
+    is_whole = parts.settings.turn.draft_history == "whole"
+    return turn.history if is_whole else recent(turn.history, exchanges=1, chars=200)
 
 
-def _read(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+def _with_digests(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds the digests from which the next draft is written, of the passages that the answer would be made from."""
     if parts.settings.turn.quality_model:
         for turn in timed("quality", quality.run, turn, parts, stop):

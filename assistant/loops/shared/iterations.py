@@ -36,8 +36,8 @@ def iterate(turn: Turn, parts: Parts, stop: Event, document: Step) -> Iterator[T
 def new_passages(turn: Turn) -> tuple[Passage, ...]:
     """The passages of the current iteration that the one before did not find, best first."""
     *earlier, current = turn.iterations
-    previous = {passage.id for passage in earlier[-1].passages} if earlier else set()
-    return tuple(passage for passage in current.passages if passage.id not in previous)
+    previous_ids = {passage.id for passage in earlier[-1].passages} if earlier else set()
+    return tuple(passage for passage in current.passages if passage.id not in previous_ids)
 
 
 def write(prompt: str, turn: Turn, parts: Parts, stop: Event, **values: Any) -> Iterator[Turn]:
@@ -60,9 +60,9 @@ def _searched(turn: Turn, parts: Parts) -> Turn:
     query = Query("question", search_text(turn))
     if turn.document:
         query = Query("document", f"{turn.question} {turn.document}")
-    earlier = turn.iterations[-1].passages if turn.iterations else ()
+    earlier_passages = turn.iterations[-1].passages if turn.iterations else ()
     turn = search_and_fuse(turn, parts, query)
-    passages = _found_again(turn.passages, earlier)
+    passages = _with_earlier_queries(turn.passages, earlier_passages)
     iteration = Iteration(query.text, passages, turn.document)
     return replace(turn, passages=passages, iterations=(*turn.iterations, iteration))
 
@@ -73,7 +73,10 @@ def _unchanged(turn: Turn) -> bool:
     return len(last_two) == 2 and last_two[0] == last_two[1]
 
 
-def _found_again(passages: Sequence[Passage], earlier: Sequence[Passage]) -> tuple[Passage, ...]:
+def _with_earlier_queries(passages: Sequence[Passage], earlier_passages: Sequence[Passage]) -> tuple[Passage, ...]:
     """The passages, with the queries that found them earlier added to `found_by`."""
-    names = {passage.id: passage.found_by for passage in earlier}
-    return tuple(replace(p, found_by=tuple(dict.fromkeys((*names.get(p.id, ()), *p.found_by)))) for p in passages)
+    earlier_queries = {passage.id: passage.found_by for passage in earlier_passages}
+    return tuple(
+        replace(passage, found_by=tuple(dict.fromkeys((*earlier_queries.get(passage.id, ()), *passage.found_by))))
+        for passage in passages
+    )

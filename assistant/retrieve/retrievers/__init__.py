@@ -41,7 +41,7 @@ class Indexes(Protocol):
         ...
 
 
-class Module(Protocol):
+class RetrieverModule(Protocol):
     """The interface of a module in this folder: a title for menus, and a hint that is shown below it, "" for none.
 
     `ENCODES` says whether it searches vectors, and `WAITS` whether it can't search before they are made.
@@ -57,7 +57,7 @@ class Module(Protocol):
         ...
 
 
-def named(name: str) -> Module:
+def retriever_module(name: str) -> RetrieverModule:
     """The module of this name.
 
     Raises:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assistant.protocols import Embedder
-from assistant.text.markers import read
+from assistant.text.markers import extract_markers
 from assistant.text.overlap import disagree
 from assistant.text.sentences import normalise
 from assistant.types import Answer, Candidate
@@ -33,8 +33,8 @@ def vote(pool: Sequence[Candidate], form: str, embedder: Embedder) -> tuple[Cand
     """
     groups = _groups(pool, form, embedder)
     sizes = Counter(groups)
-    answered = [group for candidate, group in zip(pool, groups, strict=True) if not candidate.unknown]
-    numbers = {group: n for n, group in enumerate(dict.fromkeys(answered))}
+    answered_groups = [group for candidate, group in zip(pool, groups, strict=True) if not candidate.unknown]
+    numbers = {group: n for n, group in enumerate(dict.fromkeys(answered_groups))}
     return tuple(
         candidate if candidate.unknown else replace(candidate, votes=sizes[group], group=numbers[group])
         for candidate, group in zip(pool, groups, strict=True)
@@ -47,10 +47,10 @@ def elect(pool: Sequence[Candidate], form: str, embedder: Embedder) -> Candidate
     Most votes win; ties go to the group whose best passage ranks higher. A group of chat answers is represented by the
     one nearest to its centre.
     """
-    answered = [candidate for candidate in pool if not candidate.unknown]
-    if not answered:
+    answered_candidates = [candidate for candidate in pool if not candidate.unknown]
+    if not answered_candidates:
         return None
-    best = max(answered, key=lambda candidate: candidate.votes)
+    best = max(answered_candidates, key=lambda candidate: candidate.votes)
     groups = _groups(pool, form, embedder)
     group = groups[list(pool).index(best)]
     members = [c for c, label in zip(pool, groups, strict=True) if label == group and not c.unknown]
@@ -59,9 +59,9 @@ def elect(pool: Sequence[Candidate], form: str, embedder: Embedder) -> Candidate
 
 def following(answer: Answer | None, texts: Sequence[str]) -> Sequence[str]:
     """The text that follows this answer in `texts`, as a list of one; empty after the last. Markers are ignored."""
-    current = read(answer.text).text if answer else ""
-    plain = [read(text).text for text in texts]
-    return texts[plain.index(current) + 1 :][:1] if current in plain else ()
+    current = extract_markers(answer.text).text if answer else ""
+    plain_texts = [extract_markers(text).text for text in texts]
+    return texts[plain_texts.index(current) + 1 :][:1] if current in plain_texts else ()
 
 
 def _groups(pool: Sequence[Candidate], form: str, embedder: Embedder) -> list[str]:
@@ -84,8 +84,8 @@ def _distances(texts: Sequence[str], embedder: Embedder) -> NDArray[np.float64]:
     """1 - cosine of each pair, shape (n, n); pairs that disagree are too far apart for any cluster to hold both."""
     vectors = embedder.encode(texts).astype(np.float64)
     distances = 1 - vectors @ vectors.T
-    for (i, one), (j, other) in combinations(enumerate(texts), 2):
-        if disagree(one, other):
+    for (i, text), (j, other) in combinations(enumerate(texts), 2):
+        if disagree(text, other):
             distances[i, j] = distances[j, i] = len(texts) ** 2
     return distances
 

@@ -10,7 +10,7 @@ from typing import Any
 from assistant.judges.uncertainty import PromptedAnswer, unknown
 from assistant.prompting.budget import fit
 from assistant.protocols import Parts
-from assistant.text.sentences import finished, without_title
+from assistant.text.sentences import finished_text, without_title
 from assistant.types import Answer, Completion, Options, Turn
 
 # The most tokens of a short answer.
@@ -29,9 +29,9 @@ def read(prompt: str, turn: Turn, parts: Parts, stop: Event, **values: Any) -> I
         if completion.read:
             yield turn.reading(completion)
             continue
-        turn = replace(turn, answer=Answer(without_title(finished(completion, form), turn.shown)))
+        turn = replace(turn, answer=Answer(without_title(finished_text(completion, form), turn.shown)))
         yield turn
     if turn.answer is not None:
-        asked = PromptedAnswer(messages, completion, turn.passages, turn.question)
-        [is_unknown] = unknown([asked], form, parts, stop)
+        prompted_answer = PromptedAnswer(messages, completion, turn.passages, turn.question)
+        [is_unknown] = unknown([prompted_answer], form, parts, stop)
         yield replace(turn, answer=Answer(turn.answer.text, unknown=is_unknown))

@@ -12,7 +12,7 @@ from assistant.prompting.render import render
 from assistant.prompting.unknown import says_unknown
 from assistant.protocols import Parts
 from assistant.strategies.shared.reading import FACTOID_MAX_TOKENS
-from assistant.text.sentences import CUT, finished
+from assistant.text.sentences import ELLIPSIS, finished_text
 from assistant.types import Answer, Completion, Message, Options, Turn
 
 # Tokens for the chain of thought, besides those for the answer, and for the prompt that asks for the answer alone.
@@ -40,10 +40,10 @@ def think(prompt: str, turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
             yield turn.reading(completion)
             continue
         reasoning, answer = split(completion.text)
-        answer = finished(replace(completion, text=answer), form)
+        answer = finished_text(replace(completion, text=answer), form)
         turn = replace(turn, reasoning=reasoning, answer=Answer(answer) if answer else turn.answer)
         yield turn
-    if not stop.is_set() and (not answer or answer.endswith(CUT)):
+    if not stop.is_set() and (not answer or answer.endswith(ELLIPSIS)):
         concluding = (*messages, Message("assistant", completion.text), *render(f"{form}/conclude"))
         for piece in parts.llm.stream(concluding, Options(max_tokens=max_tokens), stop):
             if piece.read:
@@ -58,7 +58,7 @@ def think(prompt: str, turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
 def _concluded(completion: Completion, form: str) -> Answer:
     answer = split(completion.text)[1] or completion.text
-    return Answer(finished(replace(completion, text=answer), form))
+    return Answer(finished_text(replace(completion, text=answer), form))
 
 
 def split(text: str) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from assistant.registry import variants
 from assistant.types import Passage, Turn
 
 
-def _none(_: Turn) -> tuple[Passage, ...]:
+def _no_sources(_: Turn) -> tuple[Passage, ...]:
     return ()
 
 
@@ -25,7 +25,7 @@ class Strategy:
 
     run: Step
     retry: Step | None = None
-    sources: Callable[[Turn], tuple[Passage, ...]] = _none
+    sources: Callable[[Turn], tuple[Passage, ...]] = _no_sources
 
 
 def strategy_named(name: str) -> Strategy:
@@ -35,7 +35,7 @@ def strategy_named(name: str) -> Strategy:
         SettingsError: there is no such strategy; the message lists those there are.
     """
     module = variants.module("strategies", name)
-    return Strategy(module.run, getattr(module, "retry", None), getattr(module, "sources", _none))
+    return Strategy(module.run, getattr(module, "retry", None), getattr(module, "sources", _no_sources))
 
 
 def is_unanswered(turn: Turn) -> bool:
@@ -59,10 +59,10 @@ def in_full(strategy: Strategy) -> Step:
 def next_answers(strategy: Strategy, check: Step, turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds the strategy's next `answer` and what `check` adds to it, until one is not unknown or there are no more."""
     while strategy.retry and is_unanswered(turn) and not stop.is_set():
-        before = turn
+        previous = turn
         for turn in strategy.retry(turn, parts, stop):
             yield turn
-        if turn is before:
+        if turn is previous:
             return
         for turn in check(turn, parts, stop):
             yield turn

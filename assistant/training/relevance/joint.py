@@ -32,11 +32,11 @@ from assistant.types import Passage
 
 ESTIMATOR, GENERATOR, HISTORY = "estimator", "generator", "history.json"
 # Tokens of an answer, in training and in writing.
-ANSWER = 24
+MAX_ANSWER_TOKENS = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class JointExample:
     """A question with its accepted answers, the first of which is learned, and its retrieved passages."""
 
     question: str
@@ -82,15 +82,17 @@ class JointTrainer:
         ModelError: a model can't be loaded.
     """
 
-    def __init__(self, folder: Path, plan: JointPlan, train: Sequence[Asked], dev: Sequence[Asked]) -> None:
+    def __init__(
+        self, folder: Path, plan: JointPlan, train: Sequence[JointExample], dev: Sequence[JointExample]
+    ) -> None:
         self._folder, self._plan = folder, plan
         self._train, self._dev = _usable(train), _usable(dev)
         if not self._train or not self._dev:
             raise DataError("No question has both an answer and a passage; take more questions.")
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        self._reader, self._estimator = seq2seq.load(Path(plan.estimator))
-        self._writer, self._generator = seq2seq.load(Path(plan.generator))
-        self._words = seq2seq.word_ids(self._reader)
+        self._estimator_tokenizer, self._estimator = seq2seq.load(Path(plan.estimator))
+        self._generator_tokenizer, self._generator = seq2seq.load(Path(plan.generator))
+        self._true_false_ids = seq2seq.word_ids(self._estimator_tokenizer)
         for model in (self._estimator, self._generator):
             model.to(self._device)
         weights = chain(self._estimator.parameters(), self._generator.parameters())
@@ -101,60 +103,64 @@ class JointTrainer:
     def run(self, progress: Progress) -> list[JointEpoch]:
         """Train the epochs that are left, and say what every epoch came to."""
         while len(self._history) < self._plan.epochs:
-            mean = self._epoch(progress)
+            mean_loss = self._epoch(progress)
             em = self.exact_match()
-            self._keep(JointEpoch(len(self._history) + 1, mean, em, all(em > one.em for one in self._history)))
+            self._save_epoch(
+                JointEpoch(len(self._history) + 1, mean_loss, em, all(em > epoch.em for epoch in self._history))
+            )
         return list(self._history)
 
-    def loss(self, asked: Sequence[Asked]) -> Tensor:
+    def loss(self, examples: Sequence[JointExample]) -> Tensor:
         """Equation 12 on these questions, the mean over them, with gradients into both models."""
-        return torch.stack([self._loss(one) for one in asked]).mean()
+        return torch.stack([self._loss(example) for example in examples]).mean()
 
     def exact_match(self) -> float:
         """The share of development questions whose likeliest answer (equation 6) is an accepted one."""
-        self._mode(training=False)
+        self._set_mode(training=False)
         with torch.inference_mode():
-            hits = [normalise(self.answer(one)) in set(map(normalise, one.answers)) for one in self._dev]
+            hits = [normalise(self.answer(example)) in set(map(normalise, example.answers)) for example in self._dev]
         return sum(hits) / len(hits)
 
-    def answer(self, asked: Asked) -> str:
+    def answer(self, example: JointExample) -> str:
         """Of what the generator writes for each passage the answer of highest P(a|q); "" where it writes nothing."""
-        inputs = self._inputs(self._writer, asked)
-        written = self._generator.generate(**inputs, max_new_tokens=ANSWER, do_sample=False)
-        texts = self._writer.batch_decode(written, skip_special_tokens=True)
+        inputs = self._inputs(self._generator_tokenizer, example)
+        output_ids = self._generator.generate(**inputs, max_new_tokens=MAX_ANSWER_TOKENS, do_sample=False)
+        texts = self._generator_tokenizer.batch_decode(output_ids, skip_special_tokens=True)
         distinct = list(dict.fromkeys(text.strip() for text in texts if text.strip()))
         rows = [self._log_likelihoods(inputs, text).clamp(max=0).tolist() for text in distinct]
-        found = best(marginal(self._first(asked)[0].tolist(), rows))
-        return "" if found is None else distinct[found]
+        best_position = best(marginal(self._scores_and_logits(example)[0].tolist(), rows))
+        return "" if best_position is None else distinct[best_position]
 
-    def _loss(self, asked: Asked) -> Tensor:
-        scores, logits = self._first(asked)
-        logs = self._log_likelihoods(self._inputs(self._writer, asked), asked.answers[0])
-        present = torch.ones(1, len(asked.passages), dtype=torch.bool, device=self._device)
+    def _loss(self, example: JointExample) -> Tensor:
+        scores, logits = self._scores_and_logits(example)
+        log_likelihoods = self._log_likelihoods(self._inputs(self._generator_tokenizer, example), example.answers[0])
+        present = torch.ones(1, len(example.passages), dtype=torch.bool, device=self._device)
         plan = self._plan
         return (
-            generation_loss(scores[None], logs[None], present)
-            + plan.alpha1 * relevance_loss(scores[None], logs[None], present)
-            + plan.alpha2 * token_loss(logits[None], self._words, present)
+            generation_loss(scores[None], log_likelihoods[None], present)
+            + plan.alpha1 * relevance_loss(scores[None], log_likelihoods[None], present)
+            + plan.alpha2 * token_loss(logits[None], self._true_false_ids, present)
         )
 
-    def _first(self, asked: Asked) -> tuple[Tensor, Tensor]:
+    def _scores_and_logits(self, example: JointExample) -> tuple[Tensor, Tensor]:
         """s_j, (passages,), and the logits of the estimator's first token, (passages, vocabulary)."""
-        logits = seq2seq.first_logits(self._estimator, self._inputs(self._reader, asked))
-        return seq2seq.scores(logits, self._words), logits
+        logits = seq2seq.first_logits(self._estimator, self._inputs(self._estimator_tokenizer, example))
+        return seq2seq.scores(logits, self._true_false_ids), logits
 
     def _log_likelihoods(self, inputs: Any, answer: str) -> Tensor:
         """F_j = log P_G(a|q,c_j) of one answer after each passage, (passages,), in nats (equation 8)."""
-        ids = self._writer(answer, truncation=True, max_length=ANSWER, return_tensors="pt")["input_ids"]
+        ids = self._generator_tokenizer(answer, truncation=True, max_length=MAX_ANSWER_TOKENS, return_tensors="pt")[
+            "input_ids"
+        ]
         labels = ids.to(self._device).repeat(len(inputs["input_ids"]), 1)
-        odds = self._generator(**inputs, labels=labels).logits.float().log_softmax(-1)
-        found: Tensor = odds.gather(-1, labels[..., None])[..., 0].sum(-1)
-        return found
+        log_probabilities = self._generator(**inputs, labels=labels).logits.float().log_softmax(-1)
+        log_likelihoods: Tensor = log_probabilities.gather(-1, labels[..., None])[..., 0].sum(-1)
+        return log_likelihoods
 
-    def _inputs(self, tokenizer: Any, asked: Asked) -> Any:
-        return seq2seq.encoded(tokenizer, asked.question, asked.passages, self._device, self._plan.length)
+    def _inputs(self, tokenizer: Any, example: JointExample) -> Any:
+        return seq2seq.encoded(tokenizer, example.question, example.passages, self._device, self._plan.length)
 
-    def _mode(self, *, training: bool) -> None:
+    def _set_mode(self, *, training: bool) -> None:
         for model in (self._estimator, self._generator):
             model.train(training)
 
@@ -163,31 +169,31 @@ class JointTrainer:
     def _epoch(self, progress: Progress) -> float:
         number = len(self._history)
         torch.manual_seed(self._plan.seed * 1_000_003 + number)
-        self._mode(training=True)
-        order = list(self._train)
-        random.Random(f"{self._plan.seed} {number}").shuffle(order)  # noqa: S311 - an experiment, not a secret
-        total = 0.0
-        for start in range(0, len(order), self._plan.batch):
-            progress(number * len(order) + start, self._plan.epochs * len(order))
-            total += self._learn(order[start : start + self._plan.batch])
-        return total / len(order)
+        self._set_mode(training=True)
+        shuffled = list(self._train)
+        random.Random(f"{self._plan.seed} {number}").shuffle(shuffled)  # noqa: S311 - an experiment, not a secret
+        total_loss = 0.0
+        for start in range(0, len(shuffled), self._plan.batch):
+            progress(number * len(shuffled) + start, self._plan.epochs * len(shuffled))
+            total_loss += self._learn(shuffled[start : start + self._plan.batch])
+        return total_loss / len(shuffled)
 
-    def _learn(self, batch: Sequence[Asked]) -> float:
+    def _learn(self, batch: Sequence[JointExample]) -> float:
         self._optimizer.zero_grad()
-        total = 0.0
-        for one in batch:
-            found = self._loss(one)
-            (found / len(batch)).backward()  # type: ignore[no-untyped-call]
-            total += found.item()
+        total_loss = 0.0
+        for example in batch:
+            loss = self._loss(example)
+            (loss / len(batch)).backward()  # type: ignore[no-untyped-call]
+            total_loss += loss.item()
         self._optimizer.step()
-        return total
+        return total_loss
 
-    def _keep(self, epoch: JointEpoch) -> None:
+    def _save_epoch(self, epoch: JointEpoch) -> None:
         self._history.append(epoch)
         if epoch.best:
-            save(self._folder / ESTIMATOR, self._estimator, self._reader)
-            save(self._folder / GENERATOR, self._generator, self._writer)
-        history = [asdict(one) for one in self._history]
+            save(self._folder / ESTIMATOR, self._estimator, self._estimator_tokenizer)
+            save(self._folder / GENERATOR, self._generator, self._generator_tokenizer)
+        history = [asdict(past_epoch) for past_epoch in self._history]
         (self._folder / HISTORY).write_text(json.dumps(history, indent=2) + "\n", encoding="utf-8")
         state = {
             "estimator": self._estimator.state_dict(),
@@ -214,10 +220,12 @@ class JointTrainer:
 _EPOCHS: TypeAdapter[list[JointEpoch]] = TypeAdapter(list[JointEpoch])
 
 
-def _usable(asked: Sequence[Asked]) -> list[Asked]:
-    return [one for one in asked if one.answers and one.passages]
+def _usable(examples: Sequence[JointExample]) -> list[JointExample]:
+    return [example for example in examples if example.answers and example.passages]
 
 
-def _digest(asked: Sequence[Asked]) -> str:
-    facts = [(one.question, one.answers, [passage.id for passage in one.passages]) for one in asked]
-    return sha256(repr(facts).encode("utf-8", "replace")).hexdigest()
+def _digest(examples: Sequence[JointExample]) -> str:
+    contents = [
+        (example.question, example.answers, [passage.id for passage in example.passages]) for example in examples
+    ]
+    return sha256(repr(contents).encode("utf-8", "replace")).hexdigest()

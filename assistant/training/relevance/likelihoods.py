@@ -9,7 +9,7 @@ and for questions to choose the best epoch by, another with what it writes, and 
 
     {"id": "0f3a...-answers", "answers": [["Lima", -0.1], ...]}
 
-`by_words` needs no generator: an answer is likely where it stands.
+`examples_by_words` needs no generator: an answer is likely where it stands.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from assistant.text.sentences import normalise
 from assistant.training.relevance.train import Example
 from assistant.types import Options, Passage
 
-PROMPT, ALONE = "factoid/post_fusion", "factoid/closed_book"
-# What `by_words` holds likely: an answer that stands in the passage, one that doesn't, and one without any passage.
-STANDS, LACKS, WITHOUT = log(0.9), log(0.01), log(0.1)
+PASSAGE_PROMPT, CLOSED_BOOK_PROMPT = "factoid/post_fusion", "factoid/closed_book"
+# What `examples_by_words` holds likely: an answer that stands in the passage, one that doesn't, and one without any.
+STATED_LOG_LIKELIHOOD, UNSTATED_LOG_LIKELIHOOD, CLOSED_BOOK_LOG_LIKELIHOOD = log(0.9), log(0.01), log(0.1)
 # Tokens that an answer may have; the prompt leaves them room.
-ROOM = 64
-WRITTEN = "-answers"
+MAX_ANSWER_TOKENS = 64
+ANSWERS_SUFFIX = "-answers"
 
 
 def open_run(folder: Path, corpus: Path, contexts: int, model: str) -> Run[str]:
@@ -45,12 +45,14 @@ def open_run(folder: Path, corpus: Path, contexts: int, model: str) -> Run[str]:
     Raises:
         DataError: the folder holds those of another corpus, model, prompt or number of contexts.
     """
-    prompt = sha256(b"".join((FOLDER / f"{name}.j2").read_bytes() for name in (PROMPT, ALONE))).hexdigest()
-    asked = {"corpus": fingerprint(corpus), "model": model, "contexts": contexts, "prompt": prompt}
-    return Run(folder, asked, lambda row: str(row["id"]))
+    prompt = sha256(
+        b"".join((FOLDER / f"{name}.j2").read_bytes() for name in (PASSAGE_PROMPT, CLOSED_BOOK_PROMPT))
+    ).hexdigest()
+    claim = {"corpus": fingerprint(corpus), "model": model, "contexts": contexts, "prompt": prompt}
+    return Run(folder, claim, lambda row: str(row["id"]))
 
 
-def measure(
+def score_missing_rows(
     questions: Sequence[Question],
     run: Run[str],
     llm: LLM,
@@ -68,80 +70,94 @@ def measure(
         raise SettingsError(f"{llm.name} can't tell how likely an answer is; set llm.backend to transformers.")
 
     def row(question: Question) -> Row:
-        return _row(question, retriever.search(question.text, contexts), llm)
+        return _score_row(question, retriever.search(question.text, contexts), llm)
 
     def answers(question: Question) -> Row:
-        return _answers(question, retriever.search(question.text, contexts), llm)
+        return _answers_row(question, retriever.search(question.text, contexts), llm)
 
-    jobs = [(_key(question), lambda question=question: row(question)) for question in questions]
-    jobs += [(_key(one) + WRITTEN, lambda one=one: answers(one)) for one in questions[:answered]]
+    jobs = [(_row_key(question), lambda question=question: row(question)) for question in questions]
+    jobs += [
+        (_row_key(question) + ANSWERS_SUFFIX, lambda question=question: answers(question))
+        for question in questions[:answered]
+    ]
     run.fill(jobs, len(jobs), progress)
 
 
 def examples(questions: Sequence[Question], run: Run[str], corpus: Mapping[str, Passage]) -> list[Example]:
     """The questions as examples to train on, in their order; `corpus` has the passages by id."""
     return [
-        _example(question, run.rows[_key(question)], run.rows.get(_key(question) + WRITTEN), corpus)
+        _example(question, run.rows[_row_key(question)], run.rows.get(_row_key(question) + ANSWERS_SUFFIX), corpus)
         for question in questions
     ]
 
 
-def by_words(questions: Sequence[Question], retriever: Retriever, contexts: int, progress: Progress) -> list[Example]:
+def examples_by_words(
+    questions: Sequence[Question], retriever: Retriever, contexts: int, progress: Progress
+) -> list[Example]:
     """The questions as examples, without a generator: a passage makes an answer likely if one of them stands in it."""
-    found = []
+    labelled_examples = []
     for done, question in enumerate(questions):
         progress(done, len(questions))
         passages = tuple(retriever.search(question.text, contexts))
-        logs = tuple(STANDS if _stands(question.answers, passage) else LACKS for passage in passages)
-        found.append(Example(question.text, passages, logs, WITHOUT))
+        log_likelihoods = tuple(
+            STATED_LOG_LIKELIHOOD if _has_answer(question.answers, passage) else UNSTATED_LOG_LIKELIHOOD
+            for passage in passages
+        )
+        labelled_examples.append(Example(question.text, passages, log_likelihoods, CLOSED_BOOK_LOG_LIKELIHOOD))
     progress(len(questions), len(questions))
-    return found
+    return labelled_examples
 
 
-def _stands(answers: Sequence[str], passage: Passage) -> bool:
+def _has_answer(answers: Sequence[str], passage: Passage) -> bool:
     text = f" {normalise(passage.title)} {normalise(passage.text)} "
     return any(f" {answer} " in text for answer in map(normalise, answers) if answer)
 
 
-def _key(question: Question) -> str:
+def _row_key(question: Question) -> str:
     """An id may stand for something else in another file: the question and the answer say what was scored."""
     return sha256(f"{question.id}\n{question.text}\n{question.answers[0]}".encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def _row(question: Question, passages: Sequence[Passage], llm: LLM) -> Row:
-    error, found, without = "", [-inf] * len(passages), -inf
+def _score_row(question: Question, passages: Sequence[Passage], llm: LLM) -> Row:
+    error, log_likelihoods, without = "", [-inf] * len(passages), -inf
     try:
-        prompts = [fit_passage(PROMPT, llm, ROOM, question.text, passage, examples=False) for passage in passages]
-        prompts.append(render(ALONE, question=question.text))
+        prompts = [
+            fit_passage(PASSAGE_PROMPT, llm, MAX_ANSWER_TOKENS, question.text, passage, examples=False)
+            for passage in passages
+        ]
+        prompts.append(render(CLOSED_BOOK_PROMPT, question=question.text))
         # the first of the accepted answers, as in the paper
-        *found, without = llm.score([(prompt, question.answers[0]) for prompt in prompts], Event())
+        *log_likelihoods, without = llm.score([(prompt, question.answers[0]) for prompt in prompts], Event())
     except UtteranceError as refusal:
         error = str(refusal)
     return {
-        "id": _key(question),
+        "id": _row_key(question),
         "question": question.text,
         "passages": [passage.id for passage in passages],
-        "log_likelihoods": [one if isfinite(one) else None for one in found],
+        "log_likelihoods": [value if isfinite(value) else None for value in log_likelihoods],
         "without": without if isfinite(without) else None,
         "error": error,
     }
 
 
-def _answers(question: Question, passages: Sequence[Passage], llm: LLM) -> Row:
-    found: list[tuple[str, float]] = []
+def _answers_row(question: Question, passages: Sequence[Passage], llm: LLM) -> Row:
+    answers: list[tuple[str, float]] = []
     try:
-        prompts = [fit_passage(PROMPT, llm, ROOM, question.text, passage, examples=False) for passage in passages]
-        for completion in llm.complete(prompts, Options(max_tokens=ROOM), Event()):
-            said = "" if says_unknown(completion.text) else completion.text.strip()
-            found.append((said, sum(completion.logprobs)))
+        prompts = [
+            fit_passage(PASSAGE_PROMPT, llm, MAX_ANSWER_TOKENS, question.text, passage, examples=False)
+            for passage in passages
+        ]
+        for completion in llm.complete(prompts, Options(max_tokens=MAX_ANSWER_TOKENS), Event()):
+            answer = "" if says_unknown(completion.text) else completion.text.strip()
+            answers.append((answer, sum(completion.logprobs)))
     except UtteranceError:
-        found = []  # the other row of this question says why
-    return {"id": _key(question) + WRITTEN, "answers": found}
+        answers = []  # the other row of this question says why
+    return {"id": _row_key(question) + ANSWERS_SUFFIX, "answers": answers}
 
 
 def _example(question: Question, row: Row, written: Row | None, corpus: Mapping[str, Passage]) -> Example:
-    passages = tuple(corpus[one] for one in row["passages"])
-    logs = tuple(-inf if one is None else one for one in row["log_likelihoods"])
+    passages = tuple(corpus[passage_id] for passage_id in row["passages"])
+    log_likelihoods = tuple(-inf if value is None else value for value in row["log_likelihoods"])
     without = -inf if row["without"] is None else row["without"]
-    answers = tuple((text, log) for text, log in written["answers"]) if written else ()
-    return Example(question.text, passages, logs, without, answers, question.answers if answers else ())
+    answers = tuple((text, log_likelihood) for text, log_likelihood in written["answers"]) if written else ()
+    return Example(question.text, passages, log_likelihoods, without, answers, question.answers if answers else ())

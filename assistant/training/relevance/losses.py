@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 # An F_j below this is as good as impossible. It stands for -inf, which would make KL infinite and its gradient NaN.
-LEAST = -100.0
+MIN_LOG_LIKELIHOOD = -100.0
 
 
 def log_relevance(scores: Tensor, present: Tensor) -> Tensor:
@@ -21,16 +21,16 @@ def log_relevance(scores: Tensor, present: Tensor) -> Tensor:
 
 def generation_loss(scores: Tensor, log_likelihoods: Tensor, present: Tensor) -> Tensor:
     """L_gen = -log sum_j P_RE(c_j|q) P_G(a|q,c_j) (equation 7), the mean over questions, a scalar in nats."""
-    joint = log_relevance(scores, present) + log_likelihoods.clamp(min=LEAST)
+    joint = log_relevance(scores, present) + log_likelihoods.clamp(min=MIN_LOG_LIKELIHOOD)
     return -_masked(joint, present).logsumexp(-1).mean()
 
 
 def relevance_loss(scores: Tensor, log_likelihoods: Tensor, present: Tensor) -> Tensor:
     """L_re = KL(P_RE || Q) with Q = softmax_j(F_j) (equations 9 and 10), the mean over questions, a scalar in nats."""
-    ours = log_relevance(scores, present)
-    theirs = _masked(log_likelihoods.clamp(min=LEAST), present).log_softmax(-1)
-    each = torch.where(present, ours.exp() * (ours - theirs), torch.zeros_like(ours))
-    return each.sum(-1).mean()
+    log_p = log_relevance(scores, present)
+    log_q = _masked(log_likelihoods.clamp(min=MIN_LOG_LIKELIHOOD), present).log_softmax(-1)
+    terms = torch.where(present, log_p.exp() * (log_p - log_q), torch.zeros_like(log_p))
+    return terms.sum(-1).mean()
 
 
 def token_loss(logits: Tensor, words: tuple[int, int], present: Tensor) -> Tensor:
@@ -44,8 +44,8 @@ def token_loss(logits: Tensor, words: tuple[int, int], present: Tensor) -> Tenso
     Returns:
         The mean over contexts, so that their number does not weigh; the paper leaves open how they are put together.
     """
-    others = 1 - logits.softmax(-1)[..., list(words)].sum(-1)
-    return others[present].mean()
+    other_mass = 1 - logits.softmax(-1)[..., list(words)].sum(-1)
+    return other_mass[present].mean()
 
 
 def loss(scores: Tensor, log_likelihoods: Tensor, present: Tensor, weight: float = 1.0) -> Tensor:

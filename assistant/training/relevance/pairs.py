@@ -17,85 +17,94 @@ from assistant.judges.support.trained import claimed
 from assistant.library.corpus import load_corpus
 from assistant.protocols import Progress, Retriever
 from assistant.text.sentences import normalise, quote, sentences
-from assistant.training.support.pairs import FALSE, TRUE, Asked, Material
-from assistant.training.trainer import Labelled
+from assistant.training.support.pairs import FALSE, TRUE, Material, PassageQuestion
+from assistant.training.trainer import LabelledPair
 from assistant.types import Passage
 
 CORPUS = "searched.jsonl"
 # What BM25 finds first, from which so many passages are drawn that don't answer.
-_FOUND, _DRAWN = 10, 2
+_SEARCHED, _MAX_NEGATIVES = 10, 2
 # Questions on diseases, so that they don't outweigh the other sets; how often sentences are shown alone.
-_REPLIES, _ALONE = 2000, 0.5
+_MAX_REPLIES, _SENTENCE_SHARE = 2000, 0.5
 
 
-def searched(material: Material, data: Path, folder: Path) -> Path:
+def write_search_corpus(material: Material, data: Path, folder: Path) -> Path:
     """A corpus in the folder with the passages of the material and all of NQ's, to search for what is near.
 
     Raises:
         DataError: it can't be written, or NQ's corpus not be read.
     """
-    of_nq = load_corpus(data / "nq" / "corpus.jsonl.gz")
-    passages = {one.id: one for one in (*material.plain, *(passage for _, passage in material.replies), *of_nq)}
-    rows = ({"id": one.id, "title": one.title, "contents": one.text} for one in passages.values())
+    nq_passages = load_corpus(data / "nq" / "corpus.jsonl.gz")
+    passages = {
+        passage.id: passage
+        for passage in (*material.passages, *(passage for _, passage in material.replies), *nq_passages)
+    }
+    rows = ({"id": passage.id, "title": passage.title, "contents": passage.text} for passage in passages.values())
     with disk_errors_as(DataError, f"{folder} can't be written to"):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / CORPUS).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return folder / CORPUS
 
 
-def make(material: Material, retriever: Retriever, seed: int, progress: Progress) -> list[Labelled]:
+def make_pairs(material: Material, retriever: Retriever, seed: int, progress: Progress) -> list[LabelledPair]:
     """All pairs of the material, in an order that the seed decides."""
     chance = Random(seed)  # noqa: S311 - an experiment, not a secret
-    asked = list({(one.question, one.passage.id): one for one in material.asked}.values())
-    replies = chance.sample(material.replies, min(len(material.replies), _REPLIES))
-    found = list[Labelled]()
-    for done, one in enumerate(asked):
-        progress(done, len(asked) + len(replies))
-        found += _of_question(one, retriever, chance)
-    for done, (question, passage) in enumerate(replies, start=len(asked)):
-        progress(done, len(asked) + len(replies))
-        others = [other for other in material.around[passage.id] if other.text != passage.text]
-        found += _of_reply(question, passage, others, retriever, chance)
-    found = list(dict.fromkeys(found))
-    return chance.sample(found, len(found))
+    examples = list({(example.question, example.passage.id): example for example in material.questions}.values())
+    replies = chance.sample(material.replies, min(len(material.replies), _MAX_REPLIES))
+    pairs = list[LabelledPair]()
+    for done, example in enumerate(examples):
+        progress(done, len(examples) + len(replies))
+        pairs += _question_pairs(example, retriever, chance)
+    for done, (question, passage) in enumerate(replies, start=len(examples)):
+        progress(done, len(examples) + len(replies))
+        other_passages = [other for other in material.related_passages[passage.id] if other.text != passage.text]
+        pairs += _reply_pairs(question, passage, other_passages, retriever, chance)
+    pairs = list(dict.fromkeys(pairs))
+    return chance.sample(pairs, len(pairs))
 
 
-def _of_question(one: Asked, retriever: Retriever, chance: Random) -> Iterator[Labelled]:
-    if not one.answer:
-        yield _pair(one.question, one.passage, FALSE)
+def _question_pairs(example: PassageQuestion, retriever: Retriever, chance: Random) -> Iterator[LabelledPair]:
+    if not example.answer:
+        yield _pair(example.question, example.passage, FALSE)
         return
-    yield _pair(one.question, one.passage, TRUE)
-    answer = normalise(one.answer)
-    near = [other for other in retriever.search(one.question, _FOUND) if answer not in normalise(other.titled)]
-    yield from (_pair(one.question, other, FALSE) for other in _some(near, one.passage, chance))
-    if chance.random() < _ALONE:
-        yield from _sentences(one, chance)
+    yield _pair(example.question, example.passage, TRUE)
+    answer = normalise(example.answer)
+    near_passages = [
+        other for other in retriever.search(example.question, _SEARCHED) if answer not in normalise(other.titled)
+    ]
+    yield from (
+        _pair(example.question, other, FALSE) for other in _drawn_negatives(near_passages, example.passage, chance)
+    )
+    if chance.random() < _SENTENCE_SHARE:
+        yield from _sentence_pairs(example, chance)
 
 
-def _sentences(one: Asked, chance: Random) -> Iterator[Labelled]:
+def _sentence_pairs(example: PassageQuestion, chance: Random) -> Iterator[LabelledPair]:
     """The sentence that has the answer, and one of the same passage that doesn't."""
-    texts = [quote(one.passage.text, span) for span in sentences(one.passage.text)]
-    right = [text for text in texts if one.answer in text]
-    wrong = [text for text in texts if one.answer not in text]
-    for some, label in ((right, TRUE), (wrong, FALSE)):
-        if some:
-            yield _pair(one.question, Passage("", one.passage.title, chance.choice(some)), label)
+    texts = [quote(example.passage.text, span) for span in sentences(example.passage.text)]
+    right_texts = [text for text in texts if example.answer in text]
+    wrong_texts = [text for text in texts if example.answer not in text]
+    for candidates, label in ((right_texts, TRUE), (wrong_texts, FALSE)):
+        if candidates:
+            yield _pair(example.question, Passage("", example.passage.title, chance.choice(candidates)), label)
 
 
-def _of_reply(
-    question: str, passage: Passage, others: Sequence[Passage], retriever: Retriever, chance: Random
-) -> Iterator[Labelled]:
+def _reply_pairs(
+    question: str, passage: Passage, other_passages: Sequence[Passage], retriever: Retriever, chance: Random
+) -> Iterator[LabelledPair]:
     yield _pair(question, passage, TRUE)
-    if others:
-        yield _pair(question, chance.choice(others), FALSE)
-    near = [other for other in retriever.search(question, _FOUND) if other.title.lower() != passage.title.lower()]
-    yield from (_pair(question, other, FALSE) for other in _some(near, passage, chance)[:1])
+    if other_passages:
+        yield _pair(question, chance.choice(other_passages), FALSE)
+    near_passages = [
+        other for other in retriever.search(question, _SEARCHED) if other.title.lower() != passage.title.lower()
+    ]
+    yield from (_pair(question, other, FALSE) for other in _drawn_negatives(near_passages, passage, chance)[:1])
 
 
-def _some(near: Sequence[Passage], right: Passage, chance: Random) -> list[Passage]:
-    others = [one for one in near if one.id != right.id]
-    return chance.sample(others, min(len(others), _DRAWN))
+def _drawn_negatives(passages: Sequence[Passage], right_passage: Passage, chance: Random) -> list[Passage]:
+    other_passages = [passage for passage in passages if passage.id != right_passage.id]
+    return chance.sample(other_passages, min(len(other_passages), _MAX_NEGATIVES))
 
 
-def _pair(question: str, passage: Passage, label: float) -> Labelled:
-    return Labelled(claimed("", question), passage.titled, label)
+def _pair(question: str, passage: Passage, label: float) -> LabelledPair:
+    return LabelledPair(claimed("", question), passage.titled, label)

@@ -12,13 +12,13 @@ from typing import Any
 
 from assistant.experiment.datasets import sample
 from assistant.protocols import Progress, Retriever, silent
-from assistant.training.relevance.pairs import make, searched
-from assistant.training.support.pairs import TRUE, Split, read
-from assistant.training.support.train import kept, whole
-from assistant.training.trainer import Labelled, PairTrainer, Plan
+from assistant.training.relevance.pairs import make_pairs, write_search_corpus
+from assistant.training.support.pairs import TRUE, Split, read_material
+from assistant.training.support.train import load_or_make_pairs, untruncated_pairs
+from assistant.training.trainer import LabelledPair, PairTrainer, Plan
 
 # Development pairs that the stages of the training are compared by.
-WATCHED = 600
+MAX_STAGE_PAIRS = 600
 
 
 def train(
@@ -31,17 +31,17 @@ def train(
         ModelError: the base can't be loaded.
     """
 
-    def made_of(split: Split) -> list[Labelled]:
-        material = read(data, split)
-        return make(material, indexed(searched(material, data, folder / split)), plan.seed, silent)
+    def make_split(split: Split) -> list[LabelledPair]:
+        material = read_material(data, split)
+        return make_pairs(material, indexed(write_search_corpus(material, data, folder / split)), plan.seed, silent)
 
-    made = kept(folder, plan.seed, lambda: {"train": made_of("train"), "dev": made_of("dev")})
-    made = {name: whole(pairs, plan) for name, pairs in made.items()}
-    pairs = sample(made["train"], min(count, len(made["train"])), plan.seed)
-    watched = sample(made["dev"], min(WATCHED, len(made["dev"])), plan.seed)
-    stages = PairTrainer(folder, plan, pairs, watched).run(progress)
+    all_pairs = load_or_make_pairs(folder, plan.seed, lambda: {"train": make_split("train"), "dev": make_split("dev")})
+    all_pairs = {name: untruncated_pairs(pairs, plan) for name, pairs in all_pairs.items()}
+    pairs = sample(all_pairs["train"], min(count, len(all_pairs["train"])), plan.seed)
+    watched_pairs = sample(all_pairs["dev"], min(MAX_STAGE_PAIRS, len(all_pairs["dev"])), plan.seed)
+    stages = PairTrainer(folder, plan, pairs, watched_pairs).run(progress)
     return {
         "pairs": len(pairs),
-        "that answer": sum(one.label == TRUE for one in pairs),
+        "that answer": sum(pair.label == TRUE for pair in pairs),
         "stages": [asdict(stage) for stage in stages],
     }

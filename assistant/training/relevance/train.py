@@ -31,33 +31,35 @@ from assistant.judges.relevance.weights import best, marginal
 from assistant.text.sentences import normalise
 from assistant.training.loop import Schedule, Training
 from assistant.training.models import load_encoder
-from assistant.training.relevance.losses import LEAST, generation_loss, loss
+from assistant.training.relevance.losses import MIN_LOG_LIKELIHOOD, generation_loss, loss
 from assistant.types import Passage
 
 # Pairs that go through the model at once, of similar lengths so that little of it is padding.
-TOGETHER = 16
+PAIRS_PER_PASS = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
     """A question, its retrieved passages, and F_j = log P_G(a|q,c_j) for each of them, in nats.
 
-    `without` is log P_G(a|q), the answer's likelihood without any passage; -inf where that is not known. Where there
-    are `answers`, they are what the generator writes after each passage, with its log-likelihood, and `accepted` what
-    is right.
+    `log_likelihood_without` is log P_G(a|q), the answer's likelihood without any passage; -inf where that is not known.
+    Where there are `answers`, they are what the generator writes after each passage, with its log-likelihood, and
+    `accepted` what is right.
     """
 
     question: str
     passages: tuple[Passage, ...]
     log_likelihoods: tuple[float, ...]
-    without: float = -inf
+    log_likelihood_without: float = -inf
     answers: tuple[tuple[str, float], ...] = ()
     accepted: tuple[str, ...] = ()
 
     @property
-    def is_telling(self) -> bool:
+    def has_possible_answer(self) -> bool:
         """Whether the generator holds the answer possible with any passage."""
-        return any(isfinite(one) and one > LEAST for one in self.log_likelihoods)
+        return any(
+            isfinite(log_likelihood) and log_likelihood > MIN_LOG_LIKELIHOOD for log_likelihood in self.log_likelihoods
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +68,7 @@ class Plan(Schedule):
 
     `batch` is in questions, `length` in tokens of question and passage together, `alpha` is a1 of equation 12. The rate
     rises for `warm_up` steps and then falls with the square root of the steps, so that it needs no end to aim at.
-    `most` ends it after so many steps; what was begun of an epoch then counts as one.
+    `max_steps` ends it after so many; what was begun of an epoch then counts as one.
     """
 
     base: str = field(kw_only=False)
@@ -77,7 +79,7 @@ class Plan(Schedule):
     length: int = 256
     warm_up: int = 0
     frozen: bool = False
-    most: int | None = None
+    max_steps: int | None = None
     save_every: int = 50
 
 
@@ -110,11 +112,11 @@ class Trainer(Training[Epoch]):
 
     def __init__(self, folder: Path, plan: Plan, train: Sequence[Example], dev: Sequence[Example]) -> None:
         self._plan = plan
-        self._train = [example for example in train if example.is_telling]
-        self._dev = [example for example in dev if example.is_telling]
+        self._train = [example for example in train if example.has_possible_answer]
+        self._dev = [example for example in dev if example.has_possible_answer]
         if not self._train or not self._dev:
-            which = "development" if self._train else "training"
-            raise DataError(f"The generator holds no answer to any {which} question possible; take more questions.")
+            kind = "development" if self._train else "training"
+            raise DataError(f"The generator holds no answer to any {kind} question possible; take more questions.")
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         base = load_encoder(plan.base, plan.seed, plan.length)
         super().__init__(folder, plan, *base, _EPOCHS, _claim(plan, self._train, self._dev), device)
@@ -122,8 +124,8 @@ class Trainer(Training[Epoch]):
     @property
     def steps(self) -> int:
         """Steps of the whole training."""
-        every = self._plan.epochs * self._per_stage
-        return every if self._plan.most is None else min(every, self._plan.most)
+        all_steps = self._plan.epochs * self._steps_per_stage
+        return all_steps if self._plan.max_steps is None else min(all_steps, self._plan.max_steps)
 
     def dev_loss(self) -> float:
         """L_gen on the development questions, in nats: how unlikely the answers are, weighed by relevance."""
@@ -137,64 +139,64 @@ class Trainer(Training[Epoch]):
 
         An answer has no probability after passages that gave another.
         """
-        asked = [example for example in self._dev if example.answers]
+        answered = [example for example in self._dev if example.answers]
         self._model.eval()
         with torch.inference_mode():
-            hits = [self._is_right(example) for example in asked]
+            hits = [self._is_right(example) for example in answered]
         return sum(hits) / len(hits) if hits else None
 
     def _is_right(self, example: Example) -> bool:
         scores = self._scores([pair(example.question, passage) for passage in example.passages]).tolist()
         keys = [normalise(text) for text, _ in example.answers]
         distinct = [key for key in dict.fromkeys(keys) if key]
-        own = [(key, min(log, 0.0)) for key, (_, log) in zip(keys, example.answers, strict=True)]
-        rows = [[log if key == answer else -inf for key, log in own] for answer in distinct]
-        found = best(marginal(scores, rows))
-        return found is not None and distinct[found] in set(map(normalise, example.accepted))
+        key_logs = [(key, min(log, 0.0)) for key, (_, log) in zip(keys, example.answers, strict=True)]
+        log_rows = [[log if key == answer else -inf for key, log in key_logs] for answer in distinct]
+        best_position = best(marginal(scores, log_rows))
+        return best_position is not None and distinct[best_position] in set(map(normalise, example.accepted))
 
     @property
-    def _per_stage(self) -> int:
+    def _steps_per_stage(self) -> int:
         return -(-len(self._train) // self._plan.batch)
 
     def _batch(self) -> list[Example]:
-        epoch, at = divmod(self._step, self._per_stage)
+        epoch, batch_number = divmod(self._step, self._steps_per_stage)
         order = list(range(len(self._train)))
         random.Random(f"{self._plan.seed} {epoch}").shuffle(order)  # noqa: S311 - an experiment, not a secret
-        return [self._train[n] for n in order[at * self._plan.batch :][: self._plan.batch]]
+        return [self._train[n] for n in order[batch_number * self._plan.batch :][: self._plan.batch]]
 
     def _loss(self) -> Tensor:
         return loss(*self._read(self._batch()), self._plan.alpha)
 
     def _rate(self) -> float:
-        done, warm = self._step + 1, self._plan.warm_up
-        return self._plan.rate * (min(done / warm, sqrt(warm / done)) if warm else 1.0)
+        step, warm_up = self._step + 1, self._plan.warm_up
+        return self._plan.rate * (min(step / warm_up, sqrt(warm_up / step)) if warm_up else 1.0)
 
     def _read(self, batch: Sequence[Example]) -> tuple[Tensor, Tensor, Tensor]:
         """Scores s_j, log-likelihoods F_j and presence, each (questions, contexts + 1); no passage is the last."""
         pairs = [pair(example.question, passage) for example in batch for passage in example.passages]
-        there = _padded([torch.ones(len(example.passages), dtype=torch.bool) for example in batch]).to(self._device)
-        scores = torch.zeros(there.shape, device=self._device).masked_scatter(there, self._scores(pairs))
-        logs = _padded([torch.tensor(example.log_likelihoods) for example in batch]).to(self._device)
-        without = torch.tensor([[example.without] for example in batch], device=self._device)
+        present = _padded([torch.ones(len(example.passages), dtype=torch.bool) for example in batch]).to(self._device)
+        scores = torch.zeros(present.shape, device=self._device).masked_scatter(present, self._scores(pairs))
+        log_likelihoods = _padded([torch.tensor(example.log_likelihoods) for example in batch]).to(self._device)
+        without = torch.tensor([[example.log_likelihood_without] for example in batch], device=self._device)
         return (
             torch.cat([scores, torch.zeros_like(without)], 1),
-            torch.cat([logs, without], 1),
-            torch.cat([there, without.isfinite()], 1),
+            torch.cat([log_likelihoods, without], 1),
+            torch.cat([present, without.isfinite()], 1),
         )
 
     def _scores(self, pairs: Sequence[tuple[str, str]]) -> Tensor:
         """One logit a pair, in their order."""
         order = sorted(range(len(pairs)), key=lambda n: len(pairs[n][0]) + len(pairs[n][1]))
         logits = [
-            self._logits([pairs[n] for n in order[start : start + TOGETHER]])
-            for start in range(0, len(order), TOGETHER)
+            self._logits([pairs[n] for n in order[start : start + PAIRS_PER_PASS]])
+            for start in range(0, len(order), PAIRS_PER_PASS)
         ]
-        places = torch.tensor(order, device=self._device).argsort()
-        return torch.cat(logits)[places]
+        positions = torch.tensor(order, device=self._device).argsort()
+        return torch.cat(logits)[positions]
 
     def _measure(self, mean: float) -> Epoch:
         epoch = Epoch(len(self._history) + 1, mean, self.dev_loss(), best=False, em=self.dev_em())
-        return replace(epoch, best=all(epoch.worth > before.worth for before in self._history))
+        return replace(epoch, best=all(epoch.worth > past_epoch.worth for past_epoch in self._history))
 
 
 _EPOCHS: TypeAdapter[list[Epoch]] = TypeAdapter(list[Epoch])
@@ -202,16 +204,24 @@ _EPOCHS: TypeAdapter[list[Epoch]] = TypeAdapter(list[Epoch])
 
 def _claim(plan: Plan, train: Sequence[Example], dev: Sequence[Example]) -> dict[str, Any]:
     """What a training that goes on has to share. More epochs may be added, and it may be saved at other times."""
-    kept = {key: value for key, value in asdict(plan).items() if key not in ("epochs", "most", "save_every")}
-    return {**kept, "train": _digest(train), "dev": _digest(dev)}
+    plan_fields = {
+        key: value for key, value in asdict(plan).items() if key not in ("epochs", "max_steps", "save_every")
+    }
+    return {**plan_fields, "train": _digest(train), "dev": _digest(dev)}
 
 
 def _digest(examples: Sequence[Example]) -> str:
-    facts = [
-        (one.question, [passage.id for passage in one.passages], one.log_likelihoods, one.without, one.answers)
-        for one in examples
+    contents = [
+        (
+            example.question,
+            [passage.id for passage in example.passages],
+            example.log_likelihoods,
+            example.log_likelihood_without,
+            example.answers,
+        )
+        for example in examples
     ]
-    return sha256(repr(facts).encode("utf-8", "replace")).hexdigest()
+    return sha256(repr(contents).encode("utf-8", "replace")).hexdigest()
 
 
 def _padded(rows: Sequence[Tensor]) -> Tensor:

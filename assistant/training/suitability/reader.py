@@ -24,19 +24,19 @@ from assistant.judges.suitability.knowledge import Knowledge
 from assistant.judges.suitability.reader import Reader, as_reply
 from assistant.judges.suitability.tags import ByTags
 from assistant.protocols import Embedder, Progress
-from assistant.training.suitability.pairs import make
-from assistant.training.suitability.questions import lend
+from assistant.training.suitability.pairs import make_pairs
+from assistant.training.suitability.questions import lend_questions
 from assistant.training.suitability.replies import make_replies
-from assistant.training.suitability.tables import load
+from assistant.training.suitability.tables import load_tables
 from assistant.training.suitability.tellings import make_tellings
-from assistant.training.suitability.written import ASKED, Written, written
-from assistant.training.trainer import Labelled, PairTrainer, Plan
+from assistant.training.suitability.written import ASKED_PATH, WrittenPair, read_written
+from assistant.training.trainer import LabelledPair, PairTrainer, Plan
 
 # The share of pairs without a clash that may count as one, near misses many of them; and shares of the reader.
-FALSE_ALARMS = 0.06
-TIE = 0.002  # of the mean AUC, a tenth of what its intervals span
-SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
-NOTHING_YET = Blend(0.5, 0.5, 0.5, "nothing yet")
+MAX_FALSE_ALARMS = 0.06
+AUC_TOLERANCE = 0.002  # of the mean AUC, a tenth of what its intervals span
+READER_SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
+UNFITTED_BLEND = Blend(0.5, 0.5, 0.5, "nothing yet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,21 +46,23 @@ class Lesson:
     tables: int = 12_000
     replies: int = 9_000
     tellings: int = 9_000
-    times: int = 3
-    asked: int = 3
+    repeats: int = 3
+    asked_repeats: int = 3
 
-    def pairs(self, embedder: Embedder, seed: int) -> list[Labelled]:
+    def pairs(self, embedder: Embedder, seed: int) -> list[LabelledPair]:
         """All of them, in an order drawn by the seed; where questions are learned, some are lent one."""
         random = Random(seed)  # noqa: S311 - training data, not a secret
-        known, asked = load("train", seed), written("train", ASKED)
-        made = [
-            *make(known, self.tables, seed),
-            *make_replies(known, self.replies, seed),
-            *make_tellings(known, self.tellings, seed),
+        tables, asked_pairs = load_tables("train", seed), read_written("train", ASKED_PATH)
+        recipe_pairs = [
+            *make_pairs(tables, self.tables, seed),
+            *make_replies(tables, self.replies, seed),
+            *make_tellings(tables, self.tellings, seed),
         ]
-        plain = [Written(one.fact, one.text, one.clash, one.recipe) for one in made] + [*written("train") * self.times]
-        lent = lend(plain, asked, embedder, random) if self.asked else plain
-        pairs = [_labelled(one) for one in (*lent, *asked * self.asked)]
+        plain_pairs = [WrittenPair(pair.fact, pair.text, pair.clash, pair.recipe) for pair in recipe_pairs] + [
+            *read_written("train") * self.repeats
+        ]
+        lent_pairs = lend_questions(plain_pairs, asked_pairs, embedder, random) if self.asked_repeats else plain_pairs
+        pairs = [_labelled(pair) for pair in (*lent_pairs, *asked_pairs * self.asked_repeats)]
         random.shuffle(pairs)
         return pairs
 
@@ -75,8 +77,8 @@ def train(folder: Path, plan: Plan, lesson: Lesson, embedder: Embedder, progress
         ModelError: the base can't be loaded.
     """
     pairs = lesson.pairs(embedder, plan.seed)
-    apart = [_labelled(one) for one in (*written("dev"), *written("dev", ASKED))]
-    stages = PairTrainer(folder, plan, pairs, apart).run(progress)
+    dev_pairs = [_labelled(pair) for pair in (*read_written("dev"), *read_written("dev", ASKED_PATH))]
+    stages = PairTrainer(folder, plan, pairs, dev_pairs).run(progress)
     return {"pairs": len(pairs), "stages": [asdict(stage) for stage in stages]}
 
 
@@ -98,74 +100,87 @@ def weigh(
     Raises:
         ModelError: the reader can't be loaded, or the tags belong to another embedder.
     """
-    judge = Both(ByTags(knowledge, embedder), Reader(folder, base), replace(NOTHING_YET, questions=asked))
-    apart: dict[str, Sequence[Written | Pair]] = {"that were written and kept apart": written("dev")}
+    judge = Both(ByTags(knowledge, embedder), Reader(folder, base), replace(UNFITTED_BLEND, questions=asked))
+    dev_sets: dict[str, Sequence[WrittenPair | Pair]] = {"that were written and kept apart": read_written("dev")}
     if asked:
-        apart["that were written with a question and kept apart"] = written("dev", ASKED)
-    blend = fit(judge, {**apart, **more}, things)
+        dev_sets["that were written with a question and kept apart"] = read_written("dev", ASKED_PATH)
+    blend = fit_blend(judge, {**dev_sets, **more}, things)
     blend.save(folder / BLEND)
     return blend
 
 
-def _labelled(pair: Written) -> Labelled:
-    return Labelled(pair.fact, as_reply(pair.text, pair.question), float(pair.clash))
+def _labelled(pair: WrittenPair) -> LabelledPair:
+    return LabelledPair(pair.fact, as_reply(pair.text, pair.question), float(pair.clash))
 
 
-def fit(judge: Both, sets: Mapping[str, Sequence[Written | Pair]], things: Sequence[Pair] = ()) -> Blend:
+def fit_blend(judge: Both, sets: Mapping[str, Sequence[WrittenPair | Pair]], things: Sequence[Pair] = ()) -> Blend:
     """The weights that rank best, and the threshold with few enough false alarms, each by the mean over the sets.
 
     Texts of few words are weighed by what ranks the `things` best; without any that clash, or others, as all texts are.
     """
-    judged = {name: _judged(judge, pairs) for name, pairs in sets.items()}
-    reader = _best(list(judged.values()))
-    few = [one for one in things if has_few_words(one.text)]
-    names = _best([_judged(judge, few)]) if len({one.clash for one in few}) == 2 else reader
-    blend = Blend(reader, names, 0.5, "", questions=judge.blend.questions)
+    judged_sets = {name: _evidence_and_clashes(judge, pairs) for name, pairs in sets.items()}
+    reader_share = _best_share(list(judged_sets.values()))
+    short_things = [pair for pair in things if has_few_words(pair.text)]
+    names_share = (
+        _best_share([_evidence_and_clashes(judge, short_things)])
+        if len({pair.clash for pair in short_things}) == 2
+        else reader_share
+    )
+    blend = Blend(reader_share, names_share, 0.5, "", questions=judge.blend.questions)
 
-    def blended_of(pairs: Sequence[Written | Pair], evidence: Any) -> Any:
-        return np.array([blend(one.text, found) for one, found in zip(pairs, evidence, strict=True)])
+    def blended_of(pairs: Sequence[WrittenPair | Pair], evidence: Any) -> Any:
+        return np.array([blend(pair.text, row) for pair, row in zip(pairs, evidence, strict=True)])
 
-    blended = [(blended_of(sets[name], evidence), clash) for name, (evidence, clash) in judged.items()]
-    threshold = _strict(blended)
-    recall = float(np.mean([np.mean(likely[clash] >= threshold) for likely, clash in blended]))
-    about = ", ".join(f"{len(pairs)} pairs {name}" for name, pairs in sets.items())
-    told = f"{about}: of the clashes {recall:.0%} are found where {FALSE_ALARMS:.0%} of the others count as one"
-    chosen_on = f"{told}; of few words: {len(few)} things" if few else told
+    blended_sets = [(blended_of(sets[name], evidence), clash) for name, (evidence, clash) in judged_sets.items()]
+    threshold = _strict_threshold(blended_sets)
+    recall = float(np.mean([np.mean(probabilities[clash] >= threshold) for probabilities, clash in blended_sets]))
+    set_sizes = ", ".join(f"{len(pairs)} pairs {name}" for name, pairs in sets.items())
+    recall_note = (
+        f"{set_sizes}: of the clashes {recall:.0%} are found where {MAX_FALSE_ALARMS:.0%} of the others count as one"
+    )
+    chosen_on = f"{recall_note}; of few words: {len(short_things)} things" if short_things else recall_note
     return replace(blend, threshold=threshold, chosen_on=chosen_on)
 
 
-def _judged(judge: Both, pairs: Sequence[Written | Pair]) -> tuple[Any, Any]:
+def _evidence_and_clashes(judge: Both, pairs: Sequence[WrittenPair | Pair]) -> tuple[Any, Any]:
     """What tags and reader give to each pair, a row each, and which pairs clash."""
-    together: dict[tuple[str, str], list[int]] = {}
-    for n, one in enumerate(pairs):
-        together.setdefault((one.fact, one.question), []).append(n)
-    found = np.zeros((len(pairs), 2))
-    for (fact, question), places in together.items():
-        evidence = judge.evidence([fact], [pairs[n].text for n in places], Event(), question)
-        found[places] = [evidence[0, column] for column in range(len(places))]
-    return found, np.array([bool(one.clash) for one in pairs])
+    positions_by_question: dict[tuple[str, str], list[int]] = {}
+    for n, pair in enumerate(pairs):
+        positions_by_question.setdefault((pair.fact, pair.question), []).append(n)
+    rows = np.zeros((len(pairs), 2))
+    for (fact, question), positions in positions_by_question.items():
+        evidence = judge.evidence([fact], [pairs[n].text for n in positions], Event(), question)
+        rows[positions] = [evidence[0, column] for column in range(len(positions))]
+    return rows, np.array([bool(pair.clash) for pair in pairs])
 
 
-def _best(judged: Sequence[tuple[Any, Any]]) -> float:
-    """The lowest share of the reader among those that rank best, or as good as: what tags know hangs on no wording."""
-    ranked = {share: _ranked([(_likely(found, share), clash) for found, clash in judged]) for share in SHARES}
-    return next(share for share in SHARES if ranked[share] >= max(ranked.values()) - TIE)
+def _best_share(judged_sets: Sequence[tuple[Any, Any]]) -> float:
+    """The lowest share of the reader among those that rank best, or nearly so: what tags know depends on no wording."""
+    aucs = {
+        share: _mean_auc([(_probabilities(evidence, share), clash) for evidence, clash in judged_sets])
+        for share in READER_SHARES
+    }
+    return next(share for share in READER_SHARES if aucs[share] >= max(aucs.values()) - AUC_TOLERANCE)
 
 
-def _likely(evidence: Any, share: float) -> Any:
+def _probabilities(evidence: Any, share: float) -> Any:
     tags, reader = evidence.T
     return 1 / (1 + np.exp(-((1 - share) * tags + share * reader)))
 
 
-def _ranked(sets: Sequence[tuple[Any, Any]]) -> float:
+def _mean_auc(sets: Sequence[tuple[Any, Any]]) -> float:
     """The mean AUC."""
     from sklearn.metrics import roc_auc_score  # noqa: PLC0415 - takes a second to import
 
-    return float(np.mean([roc_auc_score(clash, likely) for likely, clash in sets]))
+    return float(np.mean([roc_auc_score(clash, probabilities) for probabilities, clash in sets]))
 
 
-def _strict(sets: Sequence[tuple[Any, Any]]) -> float:
+def _strict_threshold(sets: Sequence[tuple[Any, Any]]) -> float:
     """The lowest threshold with few enough false alarms."""
-    steps = np.unique(np.concatenate([likely for likely, _ in sets]))
-    few = [at for at in steps if np.mean([np.mean(likely[~clash] >= at) for likely, clash in sets]) <= FALSE_ALARMS]
-    return float(min(few, default=1.0))
+    thresholds = np.unique(np.concatenate([probabilities for probabilities, _ in sets]))
+    strict_thresholds = [
+        threshold
+        for threshold in thresholds
+        if np.mean([np.mean(probabilities[~clash] >= threshold) for probabilities, clash in sets]) <= MAX_FALSE_ALARMS
+    ]
+    return float(min(strict_thresholds, default=1.0))

@@ -32,7 +32,9 @@ class Tags:
     def parse(text: str, implied: Mapping[str, str] | None = None) -> Tags:
         """Read "egg dairy?" with what each tag implies."""
         words = text.split()
-        words += [more + _UNSURE * word.endswith(_UNSURE) for word in words if (more := _implied(word, implied))]
+        words += [
+            implied_tag + _UNSURE * word.endswith(_UNSURE) for word in words if (implied_tag := _implied(word, implied))
+        ]
         sure = frozenset(word for word in words if not word.endswith(_UNSURE))
         return Tags(sure, frozenset(word.rstrip(_UNSURE) for word in words if word.endswith(_UNSURE)) - sure)
 
@@ -94,9 +96,9 @@ class Ingredients:
     facts: tuple[str, ...]
     opposites: tuple[str, ...]
 
-    def near(self, one: str, other: str) -> bool:
+    def are_alike(self, first: str, second: str) -> bool:
         """Whether two ingredients are the same, or too alike to tell what a fact on one says of the other."""
-        return one == other or any({one, other} <= pair for pair in self.pairs)
+        return first == second or any({first, second} <= pair for pair in self.pairs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +127,11 @@ class Tables:
 
 def part_of(entry: str, seed: int) -> Part:
     """The part that an entry of a table is in."""
-    place = int(sha256(f"{seed} {entry}".encode()).hexdigest(), 16) % 100
-    return "dev" if place < HELD_OUT else "test" if place < 2 * HELD_OUT else "train"
+    bucket = int(sha256(f"{seed} {entry}".encode()).hexdigest(), 16) % 100
+    return "dev" if bucket < HELD_OUT else "test" if bucket < 2 * HELD_OUT else "train"
 
 
-def load(part: Part, seed: int, *, known: bool = False) -> Tables:
+def load_tables(part: Part, seed: int, *, known: bool = False) -> Tables:
     """The tables of one part.
 
     Args:
@@ -138,77 +140,79 @@ def load(part: Part, seed: int, *, known: bool = False) -> Tables:
         known: for "dev" and "test", the groups that training has, with their held-out wordings, in place of the
             groups that it lacks.
     """
-    foods, things, frames, sentences = (read(name) for name in ("foods", "things", "frames", "sentences"))
-    implied = read("facts")["implies"]
+    foods, things, frames, sentences = (read_table(name) for name in ("foods", "things", "frames", "sentences"))
+    implied = read_table("facts")["implies"]
 
-    def ours(entries: Iterable[str]) -> tuple[str, ...]:
+    def select(entries: Iterable[str]) -> tuple[str, ...]:
         return tuple(entry for entry in entries if part in ("all", part_of(entry, seed)))
 
     def items(table: Mapping[str, str], kind: str) -> list[Item]:
-        return [Item(name, kind, Tags.parse(table[name], implied)) for name in ours(table)]
+        return [Item(name, kind, Tags.parse(table[name], implied)) for name in select(table)]
 
     kinds = {kind: table for kind, table in {**foods, **things}.items() if kind != "free"}
     return Tables(
         groups=_groups(part, seed, known),
         items=tuple(item for kind, table in kinds.items() for item in items(table, kind)),
         free=tuple(items(foods["free"], "food")),
-        ingredients=_ingredients(ours, implied),
-        naming=_naming(kinds, ours),
-        frames={kind: _frames(frames, kind, ours) for kind in kinds},
+        ingredients=_ingredients(select, implied),
+        naming=_naming(kinds, select),
+        frames={kind: _frames(frames, kind, select) for kind in kinds},
         offers=tuple(items(sentences["offers"], "sentence")),
-        idle=ours(sentences["idle"]["texts"]),
-        harmless=ours(read("harmless")["facts"]),
+        idle=select(sentences["idle"]["texts"]),
+        harmless=select(read_table("harmless")["facts"]),
         prefixes=tuple(frames["prefixes"]["facts"]),
     )
 
 
 def _groups(part: Part, seed: int, known: bool) -> tuple[Group, ...]:
     """The groups of a part with all their wordings; the groups of training, with the wordings of the part."""
-    table = read("facts")
+    table = read_table("facts")
     among_training = known or part in ("train", "all")
-    found = []
+    groups = []
     for name, row in table["groups"].items():
-        home = "train" if name in table["core"] else part_of(f"group {name}", seed)
-        if part != "all" and home != ("train" if among_training else part):
+        group_part = "train" if name in table["core"] else part_of(f"group {name}", seed)
+        if part != "all" and group_part != ("train" if among_training else part):
             continue
         wordings, opposite = (
             tuple(text for text in row.get(key, ()) if not among_training or part in ("all", part_of(text, seed)))
             for key in ("wordings", "opposite")
         )
-        maybe = Tags(frozenset(), frozenset(row.get("maybe", "").split()))
+        unsure_tags = Tags(frozenset(), frozenset(row.get("maybe", "").split()))
         if wordings:
-            found.append(Group(name, Tags.parse(row["clash"]) | maybe, wordings, opposite))
-    return tuple(found)
+            groups.append(Group(name, Tags.parse(row["clash"]) | unsure_tags, wordings, opposite))
+    return tuple(groups)
 
 
-def _ingredients(ours: Any, implied: Mapping[str, str]) -> Ingredients:
-    table = read("ingredients")
+def _ingredients(select: Any, implied: Mapping[str, str]) -> Ingredients:
+    table = read_table("ingredients")
     tags = {name: Tags.parse(text, implied) for name, text in table["tags"].items()}
     return Ingredients(
-        names=ours(table["names"]),
+        names=select(table["names"]),
         pairs=tuple(frozenset(pair) for pair in table["pairs"]),
         dishes={dish: Tags.parse(text, implied) for dish, text in table["dishes"].items()},
         tags=tags,
-        facts=ours(table["facts"]),
-        opposites=ours(table["opposites"]),
+        facts=select(table["facts"]),
+        opposites=select(table["opposites"]),
     )
 
 
-def _naming(kinds: Iterable[str], ours: Any) -> dict[str, Naming]:
+def _naming(kinds: Iterable[str], select: Any) -> dict[str, Naming]:
     """How facts name things, a kind each; of food as of ingredients."""
-    named, eaten = read("facts")["named"], read("ingredients")
-    rows = {kind: named.get(kind, eaten) for kind in kinds}
-    return {kind: Naming(tuple(ours(row["facts"])), tuple(ours(row["opposites"]))) for kind, row in rows.items()}
+    named_things, ingredients = read_table("facts")["named"], read_table("ingredients")
+    rows = {kind: named_things.get(kind, ingredients) for kind in kinds}
+    return {kind: Naming(tuple(select(row["facts"])), tuple(select(row["opposites"]))) for kind, row in rows.items()}
 
 
-def _frames(table: Mapping[str, Any], kind: str, ours: Any) -> Frames:
-    def both(key: str) -> tuple[str, ...]:
-        return tuple(ours([*table["any"].get(key, ()), *table.get(kind, {}).get(key, ())]))
+def _frames(table: Mapping[str, Any], kind: str, select: Any) -> Frames:
+    def texts_under(key: str) -> tuple[str, ...]:
+        return tuple(select([*table["any"].get(key, ()), *table.get(kind, {}).get(key, ())]))
 
-    return Frames(both("offers"), both("refusals"), both("turned"), both("lists"), both("told"))
+    return Frames(
+        texts_under("offers"), texts_under("refusals"), texts_under("turned"), texts_under("lists"), texts_under("told")
+    )
 
 
 @cache
-def read(name: str) -> dict[str, Any]:
+def read_table(name: str) -> dict[str, Any]:
     """A table as it stands in its file, unsplit."""
     return tomllib.loads((HERE / f"{name}.toml").read_text(encoding="utf-8"))

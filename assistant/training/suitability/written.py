@@ -9,15 +9,15 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Literal
 
-WRITTEN, ASKED = (Path(__file__).with_name(name) for name in ("written.jsonl", "asked.jsonl"))
+WRITTEN_PATH, ASKED_PATH = (Path(__file__).with_name(name) for name in ("written.jsonl", "asked.jsonl"))
 # One of so many facts is kept apart.
-APART = 6
+HELD_OUT_ONE_IN = 6
 # The kind of texts that offer nothing by themselves, and may where somebody asks for something to have or do.
 TELLING = "telling"
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenPair:
     """A pair, as the reply to a `question` if there is one; `kind` says what makes it clash, or why it doesn't."""
 
     fact: str
@@ -28,12 +28,12 @@ class Written:
 
 
 @cache
-def written(part: Literal["train", "dev"], path: Path = WRITTEN) -> tuple[Written, ...]:
+def read_written(part: Literal["train", "dev"], path: Path = WRITTEN_PATH) -> tuple[WrittenPair, ...]:
     """The written pairs of the facts to learn from, or of those kept apart."""
     rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-    found = (Written(**{**row, "clash": bool(row["clash"])}) for row in rows)
-    return tuple(one for one in found if _is_apart(one.fact) == (part == "dev"))
+    pairs = (WrittenPair(**{**row, "clash": bool(row["clash"])}) for row in rows)
+    return tuple(pair for pair in pairs if _is_apart(pair.fact) == (part == "dev"))
 
 
 def _is_apart(fact: str) -> bool:
-    return int(sha256(fact.lower().encode()).hexdigest(), 16) % APART == 0
+    return int(sha256(fact.lower().encode()).hexdigest(), 16) % HELD_OUT_ONE_IN == 0

@@ -13,20 +13,22 @@ from random import Random
 _NAME = re.compile(r"\b[A-Z][\w'’-]+(?:(?: (?:of|the|de|von|van|and))? [A-Z][\w'’-]+)*")
 _NUMBER = re.compile(r"(?<![\w.,])\d+(?:[.,]\d+)*(?![\w])")
 _MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
-_MONTH = re.compile(rf"\b(?:{_MONTHS})\b|\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b")
-_DATE = re.compile(rf"\b({_MONTHS}) (\d{{1,2}})(?:, | )(\d{{4}})\b")
-_DAY = re.compile(rf"\b(\d{{1,2}}) ({_MONTHS}) (\d{{4}})\b")
-_LARGE = re.compile(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\w.,]*\d)")
+_MONTH_OR_WEEKDAY = re.compile(rf"\b(?:{_MONTHS})\b|\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b")
+_MONTH_FIRST_DATE = re.compile(rf"\b({_MONTHS}) (\d{{1,2}})(?:, | )(\d{{4}})\b")
+_DAY_FIRST_DATE = re.compile(rf"\b(\d{{1,2}}) ({_MONTHS}) (\d{{4}})\b")
+_LARGE_NUMBER = re.compile(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\w.,]*\d)")
 _PERCENT = re.compile(r"(?<=\d)(?:%| percent| per cent)(?!\w)")
-_WORDED = "two three four five six seven eight nine ten eleven twelve".split()
-_COUNT = re.compile(rf"(?<![\w.,-])(?:1[0-2]|[2-9]|{'|'.join(_WORDED)})(?= [a-z]{{3}})")
-_APPOSED = re.compile(r"(?<=\w), (?:a|an|the) [a-z][^,;.]{2,60},(?= [a-z])")
+_NUMBER_WORDS = "two three four five six seven eight nine ten eleven twelve".split()
+_SMALL_NUMBER = re.compile(rf"(?<![\w.,-])(?:1[0-2]|[2-9]|{'|'.join(_NUMBER_WORDS)})(?= [a-z]{{3}})")
+_APPOSITION = re.compile(r"(?<=\w), (?:a|an|the) [a-z][^,;.]{2,60},(?= [a-z])")
 _BRACKETS = re.compile(r" ?\([^()]*\)")
 _ASIDE = re.compile(r",? (?:which|who|where|whose) [^,;.]+(?=[,.])|, (?:including|such as|especially) [^,;.]+(?=[,.])")
-_START = re.compile(r"^(?:However|Moreover|Furthermore|In addition|Also|Thus|Therefore|For example|Indeed), ")
+_CONNECTIVE = re.compile(r"^(?:However|Moreover|Furthermore|In addition|Also|Thus|Therefore|For example|Indeed), ")
 _PRONOUN = re.compile(r"^(?:He|She|It|They|This) (?=(?:is|was|are|were|has|had|can|will|also|\w+ed)\b)")
-_BE = re.compile(r"\b(is|was|are|were|can|could|will|would|has|had|have|should|may|must|did|does|do)\b(?! not\b)")
-_NOT = re.compile(r" not\b|\bno (?=[a-z])|n't\b")
+_AUXILIARY = re.compile(
+    r"\b(is|was|are|were|can|could|will|would|has|had|have|should|may|must|did|does|do)\b(?! not\b)"
+)
+_NEGATION = re.compile(r" not\b|\bno (?=[a-z])|n't\b")
 _OPPOSITES = """more less|most least|before after|earlier later|first last|north south|northern southern|east west
 eastern western|largest smallest|larger smaller|highest lowest|higher lower|oldest youngest|older younger
 increase decrease|increased decreased|increases decreases|increasing decreasing|rise fall|rose fell|rising falling
@@ -42,12 +44,12 @@ gain loss|gained lost|success failure|successful unsuccessful|victory defeat|def
 dry wet|heavy light|deep shallow|wide narrow|ancient modern|domestic foreign|rural urban|single married
 day night|morning evening|summer winter|spring autumn|add remove|added removed|include exclude|included excluded
 forward backward|full empty|active passive|able unable|safe dangerous|cheap expensive|gas liquid|solid liquid"""
-_OTHER: dict[str, str] = {}
-for _pair in _OPPOSITES.replace("\n", "|").split("|"):
-    _one, _other = _pair.split()
-    _OTHER.setdefault(_one, _other)
-    _OTHER.setdefault(_other, _one)
-_OPPOSITE = re.compile(rf"\b(?:{'|'.join(map(re.escape, _OTHER))})\b")
+_OPPOSITE_OF: dict[str, str] = {}
+for _word_pair in _OPPOSITES.replace("\n", "|").split("|"):
+    _word, _opposite_word = _word_pair.split()
+    _OPPOSITE_OF.setdefault(_word, _opposite_word)
+    _OPPOSITE_OF.setdefault(_opposite_word, _word)
+_OPPOSITE = re.compile(rf"\b(?:{'|'.join(map(re.escape, _OPPOSITE_OF))})\b")
 
 # What makes a claim say more than its source.
 _STRONGER = {
@@ -58,102 +60,110 @@ _STRONGER = {
     "up to": "at least",
 }  # fmt: skip
 _HEDGE = re.compile(rf"\b(?:{'|'.join(map(re.escape, _STRONGER))})\b")
-_TELLING = r"(?:is|was|are|were|has|had|became|won|made|wrote|led|lies|lived|died|began|remained|received|contains)"
-_NOBODY = r"(?!(?:It|He|She|They|This|These|That|There)\b)"
-_SUBJECT = re.compile(rf"^{_NOBODY}((?:The )?[A-Z][\w'’-]+(?: (?:of |the )*[A-Z][\w'’-]+)*) ({_TELLING}\b.{{12,}})$")
-_SENTENCE = re.compile(r"(?<=[a-z0-9)][.!?]) (?=[A-Z])")
+_PREDICATE_VERB = (
+    r"(?:is|was|are|were|has|had|became|won|made|wrote|led|lies|lived|died|began|remained|received|contains)"
+)
+_NO_PRONOUN = r"(?!(?:It|He|She|They|This|These|That|There)\b)"
+_SUBJECT_AND_PREDICATE = re.compile(
+    rf"^{_NO_PRONOUN}((?:The )?[A-Z][\w'’-]+(?: (?:of |the )*[A-Z][\w'’-]+)*) ({_PREDICATE_VERB}\b.{{12,}})$"
+)
+_SENTENCE_END = re.compile(r"(?<=[a-z0-9)][.!?]) (?=[A-Z])")
 
 Edit = Callable[[str, str, Random], str | None]
 
 
 def another_name(sentence: str, source: str, chance: Random) -> str | None:
     """One name replaced by another of the source."""
-    there = _named(sentence, source)
-    known = set(re.findall(r"\w+", sentence.lower()))
-    others = [name for name in names(source) if not set(re.findall(r"\w+", name.lower())) & known]
-    return _replaced(sentence, chance.choice(there), chance.choice(others)) if there and others else None
+    matches = _name_matches(sentence, source)
+    sentence_words = set(re.findall(r"\w+", sentence.lower()))
+    other_names = [name for name in names(source) if not set(re.findall(r"\w+", name.lower())) & sentence_words]
+    return _replaced(sentence, chance.choice(matches), chance.choice(other_names)) if matches and other_names else None
 
 
 def another_number(sentence: str, source: str, chance: Random) -> str | None:
     """One number, month or day replaced by another of the source, or by one near it."""
-    there = [*_NUMBER.finditer(sentence), *_MONTH.finditer(sentence)]
-    if not there:
+    matches = [*_NUMBER.finditer(sentence), *_MONTH_OR_WEEKDAY.finditer(sentence)]
+    if not matches:
         return None
-    place = chance.choice(there)
-    kind = _NUMBER if place.group()[0].isdigit() else _MONTH
-    others = sorted({one for one in kind.findall(source) if one not in sentence and len(one) == len(place.group())})
-    if others and chance.random() < 0.6:
-        return _replaced(sentence, place, chance.choice(others))
-    return _replaced(sentence, place, _near(place.group(), chance)) if kind is _NUMBER else None
+    match = chance.choice(matches)
+    pattern = _NUMBER if match.group()[0].isdigit() else _MONTH_OR_WEEKDAY
+    other_numbers = sorted(
+        {number for number in pattern.findall(source) if number not in sentence and len(number) == len(match.group())}
+    )
+    if other_numbers and chance.random() < 0.6:
+        return _replaced(sentence, match, chance.choice(other_numbers))
+    return _replaced(sentence, match, _nearby_number(match.group(), chance)) if pattern is _NUMBER else None
 
 
-def exchanged(sentence: str, source: str, chance: Random) -> str | None:
+def names_exchanged(sentence: str, source: str, chance: Random) -> str | None:
     """Two names of the sentence in each other's place: who does what to whom."""
-    there = _named(sentence, source)
-    pairs = [(a, b) for n, a in enumerate(there) for b in there[n + 1 :] if _are_apart(sentence, a, b)]
+    matches = _name_matches(sentence, source)
+    pairs = [(a, b) for n, a in enumerate(matches) for b in matches[n + 1 :] if _are_apart(sentence, a, b)]
     if not pairs:
         return None
     first, second = chance.choice(pairs)
     return _replaced(_replaced(sentence, second, first.group()), first, second.group())
 
 
-def _named(sentence: str, source: str) -> list[re.Match[str]]:
-    """Where names stand; the first word of a sentence is one where the source has it inside a sentence, too."""
-    inside = set(names(source))
-    return [match for match in _NAME.finditer(sentence) if match.start() or match.group() in inside]
+def _name_matches(sentence: str, source: str) -> list[re.Match[str]]:
+    """Matches of names; the first word of a sentence is one where the source has it inside a sentence, too."""
+    source_names = set(names(source))
+    return [match for match in _NAME.finditer(sentence) if match.start() or match.group() in source_names]
 
 
-def _are_apart(sentence: str, one: re.Match[str], other: re.Match[str]) -> bool:
+def _are_apart(sentence: str, first: re.Match[str], second: re.Match[str]) -> bool:
     """Whether more than a comma or an "and" stands between two names; a list is true in any order."""
-    between = sentence[one.end() : other.start()]
-    return one.group() != other.group() and bool(set(between.split()) - {",", "and", "or", "&"})
+    gap = sentence[first.end() : second.start()]
+    return first.group() != second.group() and bool(set(gap.split()) - {",", "and", "or", "&"})
 
 
 def negated(sentence: str, source: str, chance: Random) -> str | None:  # noqa: ARG001 - the signature is Edit's
     """With a "not" more, or one less."""
-    there = list(_NOT.finditer(sentence))
-    if there:
-        place = chance.choice(there)
-        return " ".join((sentence[: place.start()] + " " + sentence[place.end() :]).split())
-    verbs = list(_BE.finditer(sentence))
+    matches = list(_NEGATION.finditer(sentence))
+    if matches:
+        match = chance.choice(matches)
+        return " ".join((sentence[: match.start()] + " " + sentence[match.end() :]).split())
+    verbs = list(_AUXILIARY.finditer(sentence))
     return _replaced(sentence, (verb := chance.choice(verbs)), f"{verb.group()} not") if verbs else None
 
 
 def opposite(sentence: str, source: str, chance: Random) -> str | None:  # noqa: ARG001 - the signature is Edit's
     """One word replaced by what means the contrary: a direction, an order, an amount, an outcome."""
-    there = list(_OPPOSITE.finditer(sentence))
-    return _replaced(sentence, (word := chance.choice(there)), _OTHER[word.group()]) if there else None
+    matches = list(_OPPOSITE.finditer(sentence))
+    return _replaced(sentence, (match := chance.choice(matches)), _OPPOSITE_OF[match.group()]) if matches else None
 
 
-def stronger(sentence: str, source: str, chance: Random) -> str | None:  # noqa: ARG001 - the signature is Edit's
+def overstated(sentence: str, source: str, chance: Random) -> str | None:  # noqa: ARG001 - the signature is Edit's
     """More said than the source has: all for some, must for may."""
-    there = list(_HEDGE.finditer(sentence))
-    return _replaced(sentence, (word := chance.choice(there)), _STRONGER[word.group()]) if there else None
+    matches = list(_HEDGE.finditer(sentence))
+    return _replaced(sentence, (match := chance.choice(matches)), _STRONGER[match.group()]) if matches else None
 
 
-def of_another(sentence: str, source: str, chance: Random) -> str | None:
-    """What another sentence of the source tells of its own subject, told of this one's."""
-    subject = _SUBJECT.match(sentence)
-    if not subject:
+def another_predicate(sentence: str, source: str, chance: Random) -> str | None:
+    """The predicate of another sentence of the source, put to the subject of this one."""
+    own_match = _SUBJECT_AND_PREDICATE.match(sentence)
+    if not own_match:
         return None
-    others = [told for one in _SENTENCE.split(source) if (told := _SUBJECT.match(one))]
-    strange = [
-        told.group(2) for told in others if subject.group(1) not in told.group() and told.group(1) not in sentence
+    other_matches = [match for text in _SENTENCE_END.split(source) if (match := _SUBJECT_AND_PREDICATE.match(text))]
+    predicates = [
+        match.group(2)
+        for match in other_matches
+        if own_match.group(1) not in match.group() and match.group(1) not in sentence
     ]
-    return f"{subject.group(1)} {chance.choice(strange)}" if strange else None
+    return f"{own_match.group(1)} {chance.choice(predicates)}" if predicates else None
 
 
-def reworded(sentence: str, chance: Random) -> str:
+def numbers_reworded(sentence: str, chance: Random) -> str:
     """Numbers and dates in another form, each of them as true: "1,234,000" is about 1.2 million."""
     if chance.random() < 0.7:
-        sentence = _LARGE.sub(lambda found: _rounded(found.group(), chance), sentence)
+        sentence = _LARGE_NUMBER.sub(lambda match: _rounded(match.group(), chance), sentence)
     if chance.random() < 0.5:
-        sentence = _PERCENT.sub(lambda found: " percent" if found.group() == "%" else "%", sentence)
+        sentence = _PERCENT.sub(lambda match: " percent" if match.group() == "%" else "%", sentence)
     if chance.random() < 0.5:
-        sentence = _COUNT.sub(lambda found: _counted(found.group()), sentence)
+        sentence = _SMALL_NUMBER.sub(lambda match: _respelled_number(match.group()), sentence)
     if chance.random() < 0.5:
-        changed = _DATE.sub(r"\2 \1 \3", sentence)
-        sentence = changed if changed != sentence else _DAY.sub(r"\2 \1, \3", sentence)
+        changed = _MONTH_FIRST_DATE.sub(r"\2 \1 \3", sentence)
+        sentence = changed if changed != sentence else _DAY_FIRST_DATE.sub(r"\2 \1, \3", sentence)
     return sentence
 
 
@@ -161,25 +171,25 @@ def _rounded(number: str, chance: Random) -> str:
     """A large number in words, or rounded to two or three figures, with "about" in front where that changed it."""
     value = int(number.replace(",", ""))
     digits = len(str(value)) - chance.choice([2, 3])
-    near = round(value, -digits) if digits > 0 else value
-    lead = "" if near == value else chance.choice(["about ", "around ", "some ", "roughly "])
+    rounded = round(value, -digits) if digits > 0 else value
+    prefix = "" if rounded == value else chance.choice(["about ", "around ", "some ", "roughly "])
     for scale, word in ((10**9, "billion"), (10**6, "million")):
-        if near >= scale and chance.random() < 0.8:
-            return f"{lead}{near / scale:.4g} {word}"
-    return f"{lead}{near:,}"
+        if rounded >= scale and chance.random() < 0.8:
+            return f"{prefix}{rounded / scale:.4g} {word}"
+    return f"{prefix}{rounded:,}"
 
 
-def _counted(word: str) -> str:
-    return _WORDED[int(word) - 2] if word.isdigit() else str(_WORDED.index(word) + 2)
+def _respelled_number(word: str) -> str:
+    return _NUMBER_WORDS[int(word) - 2] if word.isdigit() else str(_NUMBER_WORDS.index(word) + 2)
 
 
-def lightened(sentence: str, title: str, chance: Random) -> str | None:
+def rephrased(sentence: str, title: str, chance: Random) -> str | None:
     """Said in other or fewer words, and as true: asides left out, numbers in another form, "it" named by the title."""
     changed = sentence
-    for pattern in (_BRACKETS, _ASIDE, _START, _APPOSED):
+    for pattern in (_BRACKETS, _ASIDE, _CONNECTIVE, _APPOSITION):
         if chance.random() < 0.8:
             changed = pattern.sub("", changed)
-    changed = reworded(changed, chance)
+    changed = numbers_reworded(changed, chance)
     if title and _PRONOUN.match(changed) and not changed.startswith("This "):
         changed = _PRONOUN.sub(f"{title} ", changed, count=1)
     changed = " ".join(changed.split())
@@ -187,38 +197,40 @@ def lightened(sentence: str, title: str, chance: Random) -> str | None:
     return changed if changed != sentence and len(changed.split()) > 4 else None
 
 
-WRONG: tuple[Edit, ...] = (
-    another_name, another_name, another_number, another_number, exchanged, exchanged, of_another, of_another,
-    stronger, stronger, negated, opposite,
+FALSIFYING_EDITS: tuple[Edit, ...] = (
+    another_name, another_name, another_number, another_number, names_exchanged, names_exchanged,
+    another_predicate, another_predicate, overstated, overstated, negated, opposite,
 )  # fmt: skip
 
 
 def names(text: str) -> list[str]:
     """The names of a text, as far as capitals tell; each once, in order."""
-    found = (match.group() for match in _NAME.finditer(text) if match.start() and text[match.start() - 2] not in ".!?")
-    return list(dict.fromkeys(found))
+    occurrences = (
+        match.group() for match in _NAME.finditer(text) if match.start() and text[match.start() - 2] not in ".!?"
+    )
+    return list(dict.fromkeys(occurrences))
 
 
-def wronged(sentence: str, source: str, chance: Random) -> str | None:
+def falsified(sentence: str, source: str, chance: Random) -> str | None:
     """The sentence with one change that makes it false, of a kind drawn by chance; None where none fits."""
-    for edit in chance.sample(WRONG, len(WRONG)):
+    for edit in chance.sample(FALSIFYING_EDITS, len(FALSIFYING_EDITS)):
         changed = edit(sentence, source, chance)
         if changed and changed != sentence:
             return changed
     return None
 
 
-def _replaced(text: str, place: re.Match[str], by: str) -> str:
-    return text[: place.start()] + by + text[place.end() :]
+def _replaced(text: str, match: re.Match[str], replacement: str) -> str:
+    return text[: match.start()] + replacement + text[match.end() :]
 
 
-def _near(number: str, chance: Random) -> str:
+def _nearby_number(number: str, chance: Random) -> str:
     """Another number of the same form: "1,240" may become "1,920", and 1971 some year not far from it."""
     digits = number.replace(",", "")
     if digits.isdigit() and len(digits) == 4 and "," not in number:
         return str(int(digits) + chance.choice([-1, 1]) * chance.randint(1, 40))
     if digits.isdigit() and int(digits) < 20:
         return str(int(digits) + chance.randint(1, 5))
-    place = chance.choice([n for n, char in enumerate(number) if char.isdigit()])
-    other = chance.choice([digit for digit in "123456789" if digit != number[place]])
-    return number[:place] + other + number[place + 1 :]
+    position = chance.choice([n for n, char in enumerate(number) if char.isdigit()])
+    new_digit = chance.choice([digit for digit in "123456789" if digit != number[position]])
+    return number[:position] + new_digit + number[position + 1 :]

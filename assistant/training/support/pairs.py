@@ -4,7 +4,7 @@ After FactCG (Lei et al. 2025): claims are statements made of questions and thei
 What makes one false is never seen in the claim alone, if that can be helped: most claims are there twice, once with a
 passage that backs them and once with one that doesn't, because it is another, or lacks the very sentence.
 
-    true    a question with its answer; the two as a statement; a sentence of the passage, lightened; two of those
+    true    a question with its answer; the two as a statement; a sentence of the passage, rephrased; two of those
     false   the answer of another question on the same passage; an unanswerable question (SQuAD 2.0) with the answer of
             the most similar question; a name, number, order or "not" changed; the sentence taken out of the passage
     partly  two sentences of which one is false, or taken out; a question of two hops with one hop taken away
@@ -30,27 +30,27 @@ from assistant.errors import DataError
 from assistant.experiment.datasets import records
 from assistant.judges.support.trained import claimed
 from assistant.text.sentences import normalise, quote, sentences
-from assistant.training.support.edits import lightened, names, wronged
+from assistant.training.support.edits import falsified, names, rephrased
 from assistant.training.support.statements import statement
-from assistant.training.trainer import Labelled
+from assistant.training.trainer import LabelledPair
 from assistant.types import Passage
 
 Split = Literal["train", "dev", "test"]
 TRUE, PARTLY, FALSE = 1.0, 0.3, 0.0
-# Words of a reply by which the passage that begins with it is told from others.
-_REPLY = 80
+# Words at the beginning of a reply that make its passage.
+_REPLY_WORDS = 80
 # Questions on diseases that one seed takes, so that they don't outweigh the other sets.
-_REPLIES = 2000
+_MAX_REPLIES = 2000
 # The share of evidence that is cut down to a few sentences around the one meant, and that is joined with other text.
-_CUT, _JOINED = 0.5, 0.15
+_CUT_SHARE, _JOINED_SHARE = 0.5, 0.15
 # How often a sentence that doesn't answer stands beside one that does, and letters of a word that counts.
-_WRONG, _LONG = 0.8, 4
+_WRONG_SHARE, _MIN_LETTERS = 0.8, 4
 # Sentences that claims are made of, in words.
-_SHORTEST, _LONGEST = 6, 40
+_MIN_WORDS, _MAX_WORDS = 6, 40
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PassageQuestion:
     """A question on a passage, and the words of it that answer; no words where the passage doesn't tell."""
 
     question: str
@@ -59,33 +59,33 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Hops:
-    """A question that needs several passages together; `others` are on like matters and don't help."""
+class MultiHopQuestion:
+    """A question that needs several passages together; `distractors` are on like matters and don't help."""
 
     question: str
     answer: str
     passages: tuple[Passage, ...]
-    others: tuple[Passage, ...]
+    distractors: tuple[Passage, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What pairs are made of. `around` are the passages of the same work or question, by a passage's id.
+    """What pairs are made of. `related_passages` are the passages of the same work or question, by a passage's id.
 
     `replies` are questions with passages that answer them as a whole.
     """
 
-    asked: tuple[Asked, ...]
-    hops: tuple[Hops, ...]
-    plain: tuple[Passage, ...]
+    questions: tuple[PassageQuestion, ...]
+    multi_hop_questions: tuple[MultiHopQuestion, ...]
+    passages: tuple[Passage, ...]
     replies: tuple[tuple[str, Passage], ...] = ()
-    around: Mapping[str, tuple[Passage, ...]] = field(default_factory=dict)
+    related_passages: Mapping[str, tuple[Passage, ...]] = field(default_factory=dict)
 
 
 # --- reading -----------------------------------------------------------------------------------------------------
 
 
-def read(folder: Path, split: Split) -> Material:
+def read_material(folder: Path, split: Split) -> Material:
     """The questions of one split of squad/, nq/, hotpotqa/, 2wikimultihopqa/ and library/ in a folder.
 
     SQuAD is split by article: a fifth of them for "test", a fifth for "dev". Of the other sets a twentieth of the
@@ -96,20 +96,20 @@ def read(folder: Path, split: Split) -> Material:
         DataError: a file is missing or broken, or lacks what such a set has.
     """
     try:
-        squad = _squad(folder / "squad", split)
-        others = ("nq", "hotpotqa", "2wikimultihopqa") if split != "test" else ()
-        health = (_health(folder / "library" / "medquad.jsonl.gz", split),) if split != "test" else ()
-        every = (squad, *(_other(folder / name, split) for name in others), *health)
+        squad = _read_squad(folder / "squad", split)
+        set_names = ("nq", "hotpotqa", "2wikimultihopqa") if split != "test" else ()
+        medquad = (_read_medquad(folder / "library" / "medquad.jsonl.gz", split),) if split != "test" else ()
+        materials = (squad, *(_read_set(folder / name, split) for name in set_names), *medquad)
     except (KeyError, IndexError) as error:
         raise DataError(
             f"A question set in {folder} lacks {error}; give corpora and questions that belong together."
         ) from error
     return Material(
-        tuple(one for some in every for one in some.asked),
-        tuple(one for some in every for one in some.hops),
-        tuple(one for some in every for one in some.plain),
-        tuple(one for some in every for one in some.replies),
-        {name: passages for some in every for name, passages in some.around.items()},
+        tuple(example for material in materials for example in material.questions),
+        tuple(example for material in materials for example in material.multi_hop_questions),
+        tuple(passage for material in materials for passage in material.passages),
+        tuple(reply for material in materials for reply in material.replies),
+        {passage_id: passages for material in materials for passage_id, passages in material.related_passages.items()},
     )
 
 
@@ -118,71 +118,90 @@ def fold(text: str, folds: int) -> int:
     return int(sha256(text.encode()).hexdigest(), 16) % folds
 
 
-def _is_of(title: str, split: Split) -> bool:
-    return {0: "test", 1: "dev"}.get(fold(title, 5), "train") == split and (split == "test" or not measured(title))
+def _is_in_split(title: str, split: Split) -> bool:
+    return {0: "test", 1: "dev"}.get(fold(title, 5), "train") == split and (
+        split == "test" or not is_relevance_test_item(title)
+    )
 
 
-def measured(text: str) -> bool:
+def is_relevance_test_item(text: str) -> bool:
     """Whether an article of SQuAD or a question of NQ is one that the relevance estimator is measured on."""
     return fold(text, 3) == 0
 
 
-def _squad(folder: Path, split: Split) -> Material:
-    corpus = _corpus(folder)
-    around: dict[str, list[Passage]] = defaultdict(list)
+def _read_squad(folder: Path, split: Split) -> Material:
+    corpus = _read_corpus(folder)
+    passages_by_title: dict[str, list[Passage]] = defaultdict(list)
     for passage in corpus.values():
-        if _is_of(passage.title, split):
-            around[passage.title].append(passage)
-    asked = {
-        row["id"]: Asked(row["question"], next(iter(row["answers"]), ""), corpus[row["gold"][0]])
+        if _is_in_split(passage.title, split):
+            passages_by_title[passage.title].append(passage)
+    examples = {
+        row["id"]: PassageQuestion(row["question"], next(iter(row["answers"]), ""), corpus[row["gold"][0]])
         for name in ("questions_v1.1", "questions_v2.0")
         for row in _rows(folder / f"{name}.jsonl.gz")
-        if _is_of(corpus[row["gold"][0]].title, split)
+        if _is_in_split(corpus[row["gold"][0]].title, split)
     }
-    used = {one.passage.id: one.passage for one in asked.values()}
+    used_passages = {example.passage.id: example.passage for example in examples.values()}
     return Material(
-        tuple(asked.values()),
+        tuple(examples.values()),
         (),
-        tuple(used.values()),
-        around={name: tuple(around[one.title]) for name, one in used.items()},
+        tuple(used_passages.values()),
+        related_passages={
+            passage_id: tuple(passages_by_title[passage.title]) for passage_id, passage in used_passages.items()
+        },
     )
 
 
-def _other(folder: Path, split: Split) -> Material:
-    corpus = {name: one for name, one in _corpus(folder).items() if not _is_of(one.title, "test")}
-    asked, hops, around = [], [], {}
+def _read_set(folder: Path, split: Split) -> Material:
+    corpus = {
+        passage_id: passage
+        for passage_id, passage in _read_corpus(folder).items()
+        if not _is_in_split(passage.title, "test")
+    }
+    examples, hops, related_passages = [], [], {}
     for row in _rows(folder / "questions.jsonl.gz"):
-        gold = tuple(corpus[name] for name in row["gold"] if name in corpus)
+        gold = tuple(corpus[passage_id] for passage_id in row["gold"] if passage_id in corpus)
         if (fold(row["id"], 20) == 0) != (split == "dev") or not gold or not row["answers"]:
             continue
-        if folder.name == "nq" and measured(row["question"]):
+        if folder.name == "nq" and is_relevance_test_item(row["question"]):
             continue
-        near = tuple(corpus[name] for name in row.get("candidates", ()) if name in corpus and name not in row["gold"])
+        distractors = tuple(
+            corpus[passage_id]
+            for passage_id in row.get("candidates", ())
+            if passage_id in corpus and passage_id not in row["gold"]
+        )
         if len(gold) > 1:
-            hops.append(Hops(row["question"], row["answers"][0], gold, near))
-        elif (answer := next((one for one in row["answers"] if one in gold[0].text), "")) and len(row["gold"]) == 1:
-            asked.append(Asked(row["question"], answer, gold[0]))
-        around.update({one.id: (*gold, *near) for one in (*gold, *near)})
-    used = {one.id: one for some in hops for one in (*some.passages, *some.others)}
-    return Material(tuple(asked), tuple(hops), (*used.values(), *(one.passage for one in asked)), around=around)
+            hops.append(MultiHopQuestion(row["question"], row["answers"][0], gold, distractors))
+        elif (answer := next((text for text in row["answers"] if text in gold[0].text), "")) and len(row["gold"]) == 1:
+            examples.append(PassageQuestion(row["question"], answer, gold[0]))
+        related_passages.update({passage.id: (*gold, *distractors) for passage in (*gold, *distractors)})
+    hop_passages = {passage.id: passage for hop in hops for passage in (*hop.passages, *hop.distractors)}
+    return Material(
+        tuple(examples),
+        tuple(hops),
+        (*hop_passages.values(), *(example.passage for example in examples)),
+        related_passages=related_passages,
+    )
 
 
-def _health(path: Path, split: Split) -> Material:
-    """Questions on diseases and their answers, a passage each: its beginning. `around` has the disease's others."""
-    replies, about = [], defaultdict[str, list[Passage]](list)
+def _read_medquad(path: Path, split: Split) -> Material:
+    """Questions on diseases and their answers, a passage each: its beginning. Those of one disease are related."""
+    replies, passages_by_title = [], defaultdict[str, list[Passage]](list)
     for row in _rows(path):
         if (fold(row["title"], 20) == 0) == (split == "dev"):
-            passage = Passage(row["id"], row["title"], " ".join(row["contents"].split()[:_REPLY]))
+            passage = Passage(row["id"], row["title"], " ".join(row["contents"].split()[:_REPLY_WORDS]))
             replies.append((row["question"], passage))
-            about[row["title"]].append(passage)
-    return Material((), (), (), tuple(replies), {one.id: tuple(about[one.title]) for _, one in replies})
+            passages_by_title[row["title"]].append(passage)
+    return Material(
+        (), (), (), tuple(replies), {passage.id: tuple(passages_by_title[passage.title]) for _, passage in replies}
+    )
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
     return (row for _, row in records(path))
 
 
-def _corpus(folder: Path) -> dict[str, Passage]:
+def _read_corpus(folder: Path) -> dict[str, Passage]:
     rows = _rows(folder / "corpus.jsonl.gz")
     return {row["id"]: Passage(row["id"], row.get("title") or "", row["contents"]) for row in rows}
 
@@ -190,22 +209,22 @@ def _corpus(folder: Path) -> dict[str, Passage]:
 # --- making ------------------------------------------------------------------------------------------------------
 
 
-def make(material: Material, seed: int, kinds: frozenset[str] = frozenset()) -> list[Labelled]:
+def make_pairs(material: Material, seed: int, kinds: frozenset[str] = frozenset()) -> list[LabelledPair]:
     """All pairs of the material, in an order and with changes that only the seed decides.
 
     `kinds` may name some of "answers", "sentences", "hops", "questions" and "quotes"; all are made by default.
     """
     chance = Random(seed)  # noqa: S311 - an experiment, not a secret
     makers = {
-        "answers": _answers,
-        "sentences": _of_sentences,
-        "hops": _of_hops,
-        "questions": _questions,
-        "quotes": _quotes,
+        "answers": _answer_pairs,
+        "sentences": _sentence_pairs,
+        "hops": _hop_pairs,
+        "questions": _question_pairs,
+        "quotes": _quote_pairs,
     }
-    found = [pair for name, of in makers.items() if not kinds or name in kinds for pair in of(material, chance)]
-    found = list(dict.fromkeys(pair for pair in found if pair.first.strip() and pair.second.strip()))
-    return chance.sample(found, len(found))
+    pairs = [pair for name, maker in makers.items() if not kinds or name in kinds for pair in maker(material, chance)]
+    pairs = list(dict.fromkeys(pair for pair in pairs if pair.first.strip() and pair.second.strip()))
+    return chance.sample(pairs, len(pairs))
 
 
 def near_misses(material: Material, seed: int) -> list[dict[str, str]]:
@@ -215,245 +234,283 @@ def near_misses(material: Material, seed: int) -> list[dict[str, str]]:
     """
     chance = Random(seed)  # noqa: S311 - an experiment, not a secret
     by_passage = _by_passage(material)
-    found = []
-    for one in material.asked:
-        answer = one.answer or _plausible(one, by_passage[one.passage.id])
+    rows = []
+    for example in material.questions:
+        answer = example.answer or _plausible_answer(example, by_passage[example.passage.id])
         if answer:
-            claim, question = _form(one.question, answer, one.passage, chance)
+            claim, question = _reply_form(example.question, answer, example.passage, chance)
             kind = "statement" if not question else "words to a question" if claim == answer else "statement to one"
-            found.append({
-                "question": question, "claim": claim, "title": one.passage.title, "evidence": one.passage.text,
-                "label": "supported" if one.answer else "not_supported", "kind": kind,
+            rows.append({
+                "question": question, "claim": claim, "title": example.passage.title, "evidence": example.passage.text,
+                "label": "supported" if example.answer else "not_supported", "kind": kind,
             })  # fmt: skip
-    return found
+    return rows
 
 
-def _by_passage(material: Material) -> dict[str, list[Asked]]:
-    found: dict[str, list[Asked]] = defaultdict(list)
-    for one in material.asked:
-        found[one.passage.id].append(one)
-    return found
+def _by_passage(material: Material) -> dict[str, list[PassageQuestion]]:
+    examples: dict[str, list[PassageQuestion]] = defaultdict(list)
+    for example in material.questions:
+        examples[example.passage.id].append(example)
+    return examples
 
 
-def _answers(material: Material, chance: Random) -> Iterator[Labelled]:
+def _answer_pairs(material: Material, chance: Random) -> Iterator[LabelledPair]:
     by_passage = _by_passage(material)
-    for one in material.asked:
-        beside = by_passage[one.passage.id]
-        if not one.answer:
-            wrong = _plausible(one, beside)
-            if wrong:
-                claim = claimed(*_form(one.question, wrong, one.passage, chance))
-                yield _pair(claim, one.passage, wrong, material, chance, FALSE)
+    for example in material.questions:
+        siblings = by_passage[example.passage.id]
+        if not example.answer:
+            wrong_answer = _plausible_answer(example, siblings)
+            if wrong_answer:
+                claim = claimed(*_reply_form(example.question, wrong_answer, example.passage, chance))
+                yield _pair(claim, example.passage, wrong_answer, material, chance, FALSE)
             continue
-        claim = claimed(*_form(one.question, one.answer, one.passage, chance))
-        yield _pair(claim, one.passage, one.answer, material, chance, TRUE)
-        yield from _false(one, claim, beside, material, chance)
+        claim = claimed(*_reply_form(example.question, example.answer, example.passage, chance))
+        yield _pair(claim, example.passage, example.answer, material, chance, TRUE)
+        yield from _false_pairs(example, claim, siblings, material, chance)
 
 
-def _false(one: Asked, claim: str, beside: Sequence[Asked], material: Material, chance: Random) -> Iterator[Labelled]:
+def _false_pairs(
+    example: PassageQuestion, claim: str, siblings: Sequence[PassageQuestion], material: Material, chance: Random
+) -> Iterator[LabelledPair]:
     """One or two pairs near a true one: another answer, other evidence, or a changed statement."""
-    passage = one.passage
-    way = chance.random()
-    if way < 0.45 and (wrong := _other_answer(one, beside, chance)):
-        other = claimed(*_form(one.question, wrong, passage, chance))
-        yield _pair(other, passage, wrong, material, chance, FALSE)
-    elif way < 0.8 and (without := _without_answer(one, material, chance)):
-        yield Labelled(claim, without, FALSE)
-    elif (told := statement(one.question, one.answer, passage.text)) and (
-        changed := wronged(told, passage.text, chance)
+    passage = example.passage
+    draw = chance.random()
+    if draw < 0.45 and (wrong_answer := _other_answer(example, siblings, chance)):
+        wrong_claim = claimed(*_reply_form(example.question, wrong_answer, passage, chance))
+        yield _pair(wrong_claim, passage, wrong_answer, material, chance, FALSE)
+    elif draw < 0.8 and (evidence := _evidence_without_answer(example, material, chance)):
+        yield LabelledPair(claim, evidence, FALSE)
+    elif (true_statement := statement(example.question, example.answer, passage.text)) and (
+        false_statement := falsified(true_statement, passage.text, chance)
     ):
-        yield _pair(changed, passage, one.answer, material, chance, FALSE)
+        yield _pair(false_statement, passage, example.answer, material, chance, FALSE)
 
 
-def _form(question: str, answer: str, passage: Passage, chance: Random) -> tuple[str, str]:
+def _reply_form(question: str, answer: str, passage: Passage, chance: Random) -> tuple[str, str]:
     """The answer as a reply may have it, and the question that it replies to, if any.
 
     It is the bare words to the question, a statement to it, or a statement alone.
     """
-    told, way = statement(question, answer, passage.text), chance.random()
-    if told is None or way < 0.4:
+    statement_text, draw = statement(question, answer, passage.text), chance.random()
+    if statement_text is None or draw < 0.4:
         return answer, question
-    return told, question if way < 0.7 else ""
+    return statement_text, question if draw < 0.7 else ""
 
 
-def _plausible(one: Asked, beside: Sequence[Asked]) -> str:
+def _plausible_answer(example: PassageQuestion, siblings: Sequence[PassageQuestion]) -> str:
     """What might be taken for the answer: that of the most similar question on the passage, which is asked alike."""
-    words = set(normalise(one.question).split())
-    known = [other for other in beside if other.answer]
-    alike = {other: len(words & (own := set(normalise(other.question).split()))) / len(words | own) for other in known}
-    best = max(known, key=lambda other: alike[other] + (_asks(other) == _asks(one)), default=None)
+    question_words = set(normalise(example.question).split())
+    answered_siblings = [sibling for sibling in siblings if sibling.answer]
+    similarities = {
+        sibling: len(question_words & (sibling_words := set(normalise(sibling.question).split())))
+        / len(question_words | sibling_words)
+        for sibling in answered_siblings
+    }
+    best = max(
+        answered_siblings,
+        key=lambda sibling: similarities[sibling] + (_question_word(sibling) == _question_word(example)),
+        default=None,
+    )
     return best.answer if best else ""
 
 
-def _other_answer(one: Asked, beside: Sequence[Asked], chance: Random) -> str:
-    right = normalise(one.answer)
-    found = [other.answer for other in beside if other.answer and not _overlap(normalise(other.answer), right)]
-    like = [answer for answer in found if answer[0].isdigit() == one.answer[0].isdigit()]
-    if one.answer[:1].isupper():
-        like += [name for name in names(one.passage.text) if not _overlap(normalise(name), right)]
-    return chance.choice(like or found) if found or like else ""
+def _other_answer(example: PassageQuestion, siblings: Sequence[PassageQuestion], chance: Random) -> str:
+    right_answer = normalise(example.answer)
+    wrong_answers = [
+        sibling.answer
+        for sibling in siblings
+        if sibling.answer and not _overlap(normalise(sibling.answer), right_answer)
+    ]
+    alike_answers = [answer for answer in wrong_answers if answer[0].isdigit() == example.answer[0].isdigit()]
+    if example.answer[:1].isupper():
+        alike_answers += [name for name in names(example.passage.text) if not _overlap(normalise(name), right_answer)]
+    return chance.choice(alike_answers or wrong_answers) if wrong_answers or alike_answers else ""
 
 
-def _overlap(one: str, other: str) -> bool:
-    return one in other or other in one
+def _overlap(first: str, second: str) -> bool:
+    return first in second or second in first
 
 
-def _asks(one: Asked) -> str:
-    found = re.search(r"\b(?:who|whom|when|where|why|how many|how much|how|what year|which year|what|which)\b",
-                      one.question.lower())  # fmt: skip
-    return found.group() if found else ""
+def _question_word(example: PassageQuestion) -> str:
+    match = re.search(r"\b(?:who|whom|when|where|why|how many|how much|how|what year|which year|what|which)\b",
+                      example.question.lower())  # fmt: skip
+    return match.group() if match else ""
 
 
-def _without_answer(one: Asked, material: Material, chance: Random) -> str:
+def _evidence_without_answer(example: PassageQuestion, material: Material, chance: Random) -> str:
     """The passage without the sentences that have the answer, or another on like matters that doesn't have it."""
-    others = [p for p in material.around.get(one.passage.id, ()) if normalise(one.answer) not in normalise(p.text)]
-    if others and chance.random() < 0.5:
-        return chance.choice(others).titled
-    kept = [text for text in _texts(one.passage) if normalise(one.answer) not in normalise(text)]
-    return f"{one.passage.title}: {' '.join(kept)}" if kept else ""
+    other_passages = [
+        passage
+        for passage in material.related_passages.get(example.passage.id, ())
+        if normalise(example.answer) not in normalise(passage.text)
+    ]
+    if other_passages and chance.random() < 0.5:
+        return chance.choice(other_passages).titled
+    remaining_sentences = [
+        sentence for sentence in _sentences_of(example.passage) if normalise(example.answer) not in normalise(sentence)
+    ]
+    return f"{example.passage.title}: {' '.join(remaining_sentences)}" if remaining_sentences else ""
 
 
-def _of_sentences(material: Material, chance: Random) -> Iterator[Labelled]:
+def _sentence_pairs(material: Material, chance: Random) -> Iterator[LabelledPair]:
     by_passage = _by_passage(material)
-    for passage in material.plain:
-        texts = [one for one in _texts(passage) if _SHORTEST <= len(one.split()) <= _LONGEST]
+    for passage in material.passages:
+        texts = [text for text in _sentences_of(passage) if _MIN_WORDS <= len(text.split()) <= _MAX_WORDS]
         if len(texts) < 2:
             continue
         first, second = chance.sample(texts, 2)
-        questions = [one.question for one in by_passage.get(passage.id, ())]
+        questions = [example.question for example in by_passage.get(passage.id, ())]
         question = chance.choice(questions) if questions and chance.random() < 0.4 else ""
-        yield from _of_two(first, second, question, passage, material, chance)
+        yield from _two_sentence_pairs(first, second, question, passage, material, chance)
 
 
-def _of_two(
+def _two_sentence_pairs(
     first: str, second: str, question: str, passage: Passage, material: Material, chance: Random
-) -> Iterator[Labelled]:
-    one, two = (lightened(text, passage.title, chance) or text for text in (first, second))
-    changed = wronged(one, passage.text, chance)
+) -> Iterator[LabelledPair]:
+    first_claim, second_claim = (rephrased(text, passage.title, chance) or text for text in (first, second))
+    false_claim = falsified(first_claim, passage.text, chance)
     if chance.random() < 0.5:
-        yield _pair(claimed(one, question), passage, first, material, chance, TRUE)
-        yield Labelled(claimed(one, question), _lacking(passage, first), FALSE)
-        if changed:
-            yield _pair(claimed(changed, question), passage, first, material, chance, FALSE)
+        yield _pair(claimed(first_claim, question), passage, first, material, chance, TRUE)
+        yield LabelledPair(claimed(first_claim, question), _evidence_without(passage, first), FALSE)
+        if false_claim:
+            yield _pair(claimed(false_claim, question), passage, first, material, chance, FALSE)
         return
-    both = _joined(one, two, chance)
-    yield Labelled(claimed(both, question), passage.titled, TRUE)
-    if changed and chance.random() < 0.5:
-        pair = (changed, two) if chance.random() < 0.5 else (two, changed)
-        yield Labelled(claimed(_joined(*pair, chance), question), passage.titled, PARTLY)
+    joint_claim = _joined(first_claim, second_claim, chance)
+    yield LabelledPair(claimed(joint_claim, question), passage.titled, TRUE)
+    if false_claim and chance.random() < 0.5:
+        claims = (false_claim, second_claim) if chance.random() < 0.5 else (second_claim, false_claim)
+        yield LabelledPair(claimed(_joined(*claims, chance), question), passage.titled, PARTLY)
     else:
-        yield Labelled(claimed(both, question), _lacking(passage, chance.choice([first, second])), PARTLY)
+        yield LabelledPair(
+            claimed(joint_claim, question), _evidence_without(passage, chance.choice([first, second])), PARTLY
+        )
 
 
-def _joined(one: str, two: str, chance: Random) -> str:
+def _joined(first: str, second: str, chance: Random) -> str:
     if chance.random() < 0.5:
-        return f"{one} {two}"
-    start = two if two.split(maxsplit=1)[0] in names(f". {two} {two}") else f"{two[0].lower()}{two[1:]}"
-    return f"{one.rstrip('.')}, {chance.choice(['and', 'and', 'while'])} {start}"
+        return f"{first} {second}"
+    continuation = (
+        second if second.split(maxsplit=1)[0] in names(f". {second} {second}") else f"{second[0].lower()}{second[1:]}"
+    )
+    return f"{first.rstrip('.')}, {chance.choice(['and', 'and', 'while'])} {continuation}"
 
 
-def _lacking(passage: Passage, text: str) -> str:
-    return f"{passage.title}: {' '.join(one for one in _texts(passage) if one != text)}"
+def _evidence_without(passage: Passage, text: str) -> str:
+    return f"{passage.title}: {' '.join(sentence for sentence in _sentences_of(passage) if sentence != text)}"
 
 
-def _of_hops(material: Material, chance: Random) -> Iterator[Labelled]:
-    for one in material.hops:
-        told = statement(one.question, one.answer, " ".join(p.text for p in one.passages))
-        claim = claimed(told if told and chance.random() < 0.5 else one.answer, one.question)
-        if told and chance.random() < 0.2:
-            claim = told
-        yield Labelled(claim, _together(one.passages, chance), TRUE)
-        if (reply := one.answer.lower()) in {"yes", "no"}:
-            other = "No" if reply == "yes" else "Yes"
-            yield Labelled(claimed(other, one.question), _together(one.passages, chance), FALSE)
-        gone = chance.choice(one.passages)
-        rest = [passage for passage in one.passages if passage != gone]
-        filler = chance.sample(one.others, min(1, len(one.others)))
+def _hop_pairs(material: Material, chance: Random) -> Iterator[LabelledPair]:
+    for example in material.multi_hop_questions:
+        statement_text = statement(
+            example.question, example.answer, " ".join(passage.text for passage in example.passages)
+        )
+        claim = claimed(
+            statement_text if statement_text and chance.random() < 0.5 else example.answer, example.question
+        )
+        if statement_text and chance.random() < 0.2:
+            claim = statement_text
+        yield LabelledPair(claim, _shuffled_text(example.passages, chance), TRUE)
+        if (reply := example.answer.lower()) in {"yes", "no"}:
+            wrong_reply = "No" if reply == "yes" else "Yes"
+            yield LabelledPair(claimed(wrong_reply, example.question), _shuffled_text(example.passages, chance), FALSE)
+        removed_passage = chance.choice(example.passages)
+        remaining_passages = [passage for passage in example.passages if passage != removed_passage]
+        fillers = chance.sample(example.distractors, min(1, len(example.distractors)))
         # what the answer's own words are gone from is not said at all; what only a link is gone from, in part
-        said = normalise(one.answer) in normalise(" ".join(passage.titled for passage in rest))
-        yield Labelled(claim, _together([*rest, *filler], chance), PARTLY if said else FALSE)
-        wrong = [title for passage in (*one.passages, *one.others) if (title := passage.title) not in claim]
-        if wrong and one.answer[:1].isupper() and reply not in {"yes", "no"}:
-            yield Labelled(claimed(chance.choice(wrong), one.question), _together(one.passages, chance), FALSE)
+        has_answer = normalise(example.answer) in normalise(" ".join(passage.titled for passage in remaining_passages))
+        yield LabelledPair(
+            claim, _shuffled_text([*remaining_passages, *fillers], chance), PARTLY if has_answer else FALSE
+        )
+        wrong_titles = [
+            title for passage in (*example.passages, *example.distractors) if (title := passage.title) not in claim
+        ]
+        if wrong_titles and example.answer[:1].isupper() and reply not in {"yes", "no"}:
+            yield LabelledPair(
+                claimed(chance.choice(wrong_titles), example.question), _shuffled_text(example.passages, chance), FALSE
+            )
 
 
-def _questions(material: Material, chance: Random) -> Iterator[Labelled]:
+def _question_pairs(material: Material, chance: Random) -> Iterator[LabelledPair]:
     """Questions by themselves, each beside a passage that answers and one that doesn't."""
-    for one in material.asked:
-        question = claimed("", one.question)
-        if not one.answer:
-            yield Labelled(question, _cut(one.passage, "", chance), FALSE)
+    for example in material.questions:
+        claim = claimed("", example.question)
+        if not example.answer:
+            yield LabelledPair(claim, _excerpt(example.passage, "", chance), FALSE)
             continue
-        yield _pair(question, one.passage, one.answer, material, chance, TRUE)
-        if without := _without_answer(one, material, chance):
-            yield Labelled(question, without, FALSE)
-    for asked, passage in chance.sample(material.replies, min(len(material.replies), _REPLIES)):
-        question = claimed("", asked)
-        yield Labelled(question, passage.titled, TRUE)
-        others = [other for other in material.around[passage.id] if other.text != passage.text]
-        if others:
-            yield Labelled(question, chance.choice(others).titled, FALSE)
+        yield _pair(claim, example.passage, example.answer, material, chance, TRUE)
+        if evidence := _evidence_without_answer(example, material, chance):
+            yield LabelledPair(claim, evidence, FALSE)
+    for question, passage in chance.sample(material.replies, min(len(material.replies), _MAX_REPLIES)):
+        claim = claimed("", question)
+        yield LabelledPair(claim, passage.titled, TRUE)
+        other_passages = [other for other in material.related_passages[passage.id] if other.text != passage.text]
+        if other_passages:
+            yield LabelledPair(claim, chance.choice(other_passages).titled, FALSE)
 
 
-def _quotes(material: Material, chance: Random) -> Iterator[Labelled]:
+def _quote_pairs(material: Material, chance: Random) -> Iterator[LabelledPair]:
     """Sentences of passages as replies, each beside itself: does it answer what was asked?
 
     The false ones are those that have most words of the question, without the answer.
     """
-    for one in material.asked:
-        asked_of = _words(one.question)
-        shared = {text: len(_words(text) & asked_of) for text in _texts(one.passage)}
-        ranked = sorted(shared, key=shared.__getitem__, reverse=True)
-        right = next((text for text in ranked if one.answer and one.answer in text), "")
-        if right:
-            yield _alone(one.question, right, one.passage, TRUE)
-        wrong = next((text for text in ranked if not one.answer or one.answer not in text), "")
-        if wrong and (not right or chance.random() < _WRONG):
-            yield _alone(one.question, wrong, one.passage, FALSE)
-    for asked, passage in chance.sample(material.replies, min(len(material.replies), _REPLIES)):
-        yield from (_alone(asked, text, passage, TRUE) for text in _texts(passage)[:1])
-        others = [other for other in material.around[passage.id] if other.text != passage.text]
-        other = chance.choice(others) if others else passage
-        yield from (_alone(asked, text, other, FALSE) for text in _texts(other)[:1] if others)
+    for example in material.questions:
+        question_words = _content_words(example.question)
+        shared_counts = {text: len(_content_words(text) & question_words) for text in _sentences_of(example.passage)}
+        ranked = sorted(shared_counts, key=shared_counts.__getitem__, reverse=True)
+        right_sentence = next((text for text in ranked if example.answer and example.answer in text), "")
+        if right_sentence:
+            yield _quote_pair(example.question, right_sentence, example.passage, TRUE)
+        wrong_sentence = next((text for text in ranked if not example.answer or example.answer not in text), "")
+        if wrong_sentence and (not right_sentence or chance.random() < _WRONG_SHARE):
+            yield _quote_pair(example.question, wrong_sentence, example.passage, FALSE)
+    for question, passage in chance.sample(material.replies, min(len(material.replies), _MAX_REPLIES)):
+        yield from (_quote_pair(question, text, passage, TRUE) for text in _sentences_of(passage)[:1])
+        other_passages = [other for other in material.related_passages[passage.id] if other.text != passage.text]
+        other_passage = chance.choice(other_passages) if other_passages else passage
+        yield from (
+            _quote_pair(question, text, other_passage, FALSE)
+            for text in _sentences_of(other_passage)[:1]
+            if other_passages
+        )
 
 
-def _alone(question: str, sentence: str, passage: Passage, label: float) -> Labelled:
-    return Labelled(claimed(sentence, question), f"{passage.title}: {sentence}", label)
+def _quote_pair(question: str, sentence: str, passage: Passage, label: float) -> LabelledPair:
+    return LabelledPair(claimed(sentence, question), f"{passage.title}: {sentence}", label)
 
 
-def _words(text: str) -> set[str]:
-    """The words by which texts are told to be alike: four letters and more."""
-    return {word for word in normalise(text).split() if len(word) >= _LONG}
+def _content_words(text: str) -> set[str]:
+    """The words by which texts are compared: those of four letters and more."""
+    return {word for word in normalise(text).split() if len(word) >= _MIN_LETTERS}
 
 
-def _together(passages: Sequence[Passage], chance: Random) -> str:
+def _shuffled_text(passages: Sequence[Passage], chance: Random) -> str:
     return " ".join(passage.titled for passage in chance.sample(passages, len(passages)))
 
 
-def _pair(claim: str, passage: Passage, around: str, material: Material, chance: Random, label: float) -> Labelled:
+def _pair(claim: str, passage: Passage, focus: str, material: Material, chance: Random, label: float) -> LabelledPair:
     """A pair with the passage as evidence: whole, cut to the sentences around some words, or with other text."""
-    way = chance.random()
-    if way < _CUT:
-        return Labelled(claim, _cut(passage, around, chance), label)
-    others = material.around.get(passage.id, ()) if way < _CUT + _JOINED else ()
-    others = tuple(one for one in others if one.id != passage.id)
-    if others:
-        return Labelled(claim, _together([passage, chance.choice(others)], chance), label)
-    return Labelled(claim, passage.titled, label)
+    draw = chance.random()
+    if draw < _CUT_SHARE:
+        return LabelledPair(claim, _excerpt(passage, focus, chance), label)
+    other_passages = material.related_passages.get(passage.id, ()) if draw < _CUT_SHARE + _JOINED_SHARE else ()
+    other_passages = tuple(other for other in other_passages if other.id != passage.id)
+    if other_passages:
+        return LabelledPair(claim, _shuffled_text([passage, chance.choice(other_passages)], chance), label)
+    return LabelledPair(claim, passage.titled, label)
 
 
-def _cut(passage: Passage, around: str, chance: Random) -> str:
-    texts = _texts(passage)
-    at = next((n for n, text in enumerate(texts) if around in text), chance.randrange(max(len(texts), 1)))
-    start, end = max(at - chance.randint(0, 2), 0), at + chance.randint(1, 3)
+def _excerpt(passage: Passage, focus: str, chance: Random) -> str:
+    texts = _sentences_of(passage)
+    position = next((n for n, text in enumerate(texts) if focus in text), chance.randrange(max(len(texts), 1)))
+    start, end = max(position - chance.randint(0, 2), 0), position + chance.randint(1, 3)
     return f"{passage.title}: {' '.join(texts[start:end])}"
 
 
-def _texts(passage: Passage) -> tuple[str, ...]:
-    return _split(passage.text)
+def _sentences_of(passage: Passage) -> tuple[str, ...]:
+    return _split_sentences(passage.text)
 
 
 @cache
-def _split(text: str) -> tuple[str, ...]:
-    """The sentences of a text, which are asked for again and again and take long to find."""
+def _split_sentences(text: str) -> tuple[str, ...]:
+    """The sentences of a text, cached: they are asked for again and again and take long to find."""
     return tuple(quote(text, span) for span in sentences(text))

@@ -18,15 +18,15 @@ from assistant.experiment.datasets import read_models
 from assistant.judges.support.trained import claimed
 from assistant.text.sentences import normalise
 from assistant.training.support.pairs import FALSE, PARTLY, TRUE, Split, fold
-from assistant.training.trainer import Labelled
+from assistant.training.trainer import LabelledPair
 
 PATH = Path(__file__).with_name("quoted.jsonl")
 # How often a sentence stands beside its whole document, too.
-_WHOLE = 0.25
+_WHOLE_SHARE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Quoted:
+class QuotedDocument:
     """A document in sentences, and its questions with the sentences that answer, and those that do in part."""
 
     title: str
@@ -39,39 +39,41 @@ class Quoted:
         return f"{self.title}: {' '.join(self.sentences)}"
 
 
-def quoted(split: Split) -> list[Quoted]:
+def read_quoted(split: Split) -> list[QuotedDocument]:
     """The documents of a split: a tenth of them for "dev", the others for "train"; none for "test"."""
-    found = read_models(PATH, Quoted, "no document with questions")
-    return [one for one in found if ("dev" if fold(one.titled, 10) == 0 else "train") == split]
+    documents = read_models(PATH, QuotedDocument, "no document with questions")
+    return [document for document in documents if ("dev" if fold(document.titled, 10) == 0 else "train") == split]
 
 
-def pairs(documents: Sequence[Quoted], seed: int) -> list[Labelled]:
+def pairs(documents: Sequence[QuotedDocument], seed: int) -> list[LabelledPair]:
     """Sentences as replies to questions, each beside itself, and questions beside their documents.
 
     The false ones are the sentence that has most words of the question without answering it, and any other: both where
     the document leaves the question open, one of them otherwise.
     """
     chance = Random(seed)  # noqa: S311 - an experiment, not a secret
-    return list(dict.fromkeys(pair for one in documents for pair in _pairs(one, chance)))
+    return list(dict.fromkeys(pair for document in documents for pair in _pairs(document, chance)))
 
 
-def _pairs(one: Quoted, chance: Random) -> Iterator[Labelled]:
-    for question, right, partly in one.questions:
-        labels = dict.fromkeys(partly, PARTLY) | dict.fromkeys(right, TRUE)
-        for n in (*labels, *_beside(one, question, labels.keys(), chance)):
-            reply = claimed(one.sentences[n], question)
-            yield Labelled(reply, f"{one.title}: {one.sentences[n]}", labels.get(n, FALSE))
-            if chance.random() < _WHOLE:
-                yield Labelled(reply, one.titled, labels.get(n, FALSE))
-        if right or not partly:
-            yield Labelled(claimed("", question), one.titled, TRUE if right else FALSE)
+def _pairs(document: QuotedDocument, chance: Random) -> Iterator[LabelledPair]:
+    for question, answer_numbers, partial_numbers in document.questions:
+        labels = dict.fromkeys(partial_numbers, PARTLY) | dict.fromkeys(answer_numbers, TRUE)
+        for n in (*labels, *_wrong_sentences(document, question, labels.keys(), chance)):
+            reply = claimed(document.sentences[n], question)
+            yield LabelledPair(reply, f"{document.title}: {document.sentences[n]}", labels.get(n, FALSE))
+            if chance.random() < _WHOLE_SHARE:
+                yield LabelledPair(reply, document.titled, labels.get(n, FALSE))
+        if answer_numbers or not partial_numbers:
+            yield LabelledPair(claimed("", question), document.titled, TRUE if answer_numbers else FALSE)
 
 
-def _beside(one: Quoted, question: str, known: Collection[int], chance: Random) -> list[int]:
-    """Sentences that don't answer, the one that is most like the question first."""
+def _wrong_sentences(
+    document: QuotedDocument, question: str, answer_numbers: Collection[int], chance: Random
+) -> list[int]:
+    """The numbers of sentences that don't answer, the one that is most like the question first."""
     words = set(normalise(question).split())
-    others = [n for n in range(len(one.sentences)) if n not in known]
-    others.sort(key=lambda n: len(words & set(normalise(one.sentences[n]).split())), reverse=True)
-    if known:
-        return others[:1] if chance.random() < 0.5 else [chance.choice(others)] if others else []
-    return others[:1] + ([chance.choice(others[1:])] if others[1:] else [])
+    other_numbers = [n for n in range(len(document.sentences)) if n not in answer_numbers]
+    other_numbers.sort(key=lambda n: len(words & set(normalise(document.sentences[n]).split())), reverse=True)
+    if answer_numbers:
+        return other_numbers[:1] if chance.random() < 0.5 else [chance.choice(other_numbers)] if other_numbers else []
+    return other_numbers[:1] + ([chance.choice(other_numbers[1:])] if other_numbers[1:] else [])

@@ -19,7 +19,7 @@ from assistant.evaluation.support import Pair
 from assistant.experiment.datasets import records
 
 # Words of a claim that is left, at least, and of the evidence that is read around what supports it, at most.
-_LEAST, _AROUND = 5, 250
+_MIN_CLAIM_WORDS, _MAX_EVIDENCE_WORDS = 5, 250
 # What is written without a space in front of it.
 _CLOSING = frozenset(",.;:!?)’'%")
 
@@ -30,36 +30,39 @@ def read_spans(path: Path) -> list[Pair]:
     Raises:
         DataError: the file can't be read, or a row lacks what such a row has.
     """
-    found: list[Pair] = []
-    for place, row in records(path):
+    pairs: list[Pair] = []
+    for location, row in records(path):
         try:
-            found += _pairs(row)
+            pairs += _pairs(row)
         except (KeyError, IndexError, TypeError, ValueError) as error:
-            raise DataError(f"{place}, is no claim with marked words ({error}); give the file as it is.") from error
-    return found
+            raise DataError(f"{location}, is no claim with marked words ({error}); give the file as it is.") from error
+    return pairs
 
 
 def _pairs(row: dict[str, Any]) -> Iterator[Pair]:
-    tokens, marked = row["claim_tokens"], row["non_supported_spans"]
-    evidence = _near(row["evidence"], row["supporting_sentences"][0])
-    left = [token for token, is_marked in zip(tokens, marked, strict=True) if not is_marked]
-    whole = "partially_supported" if len(left) < len(tokens) else "supported"
-    yield Pair(claim=_joined(tokens), evidence=evidence, label=whole)
-    if _LEAST <= len(left) < len(tokens):
-        yield Pair(claim=_joined(left), evidence=evidence, label="supported")
+    tokens, marks = row["claim_tokens"], row["non_supported_spans"]
+    evidence = _evidence_around(row["evidence"], row["supporting_sentences"][0])
+    supported_tokens = [token for token, is_marked in zip(tokens, marks, strict=True) if not is_marked]
+    claim_label = "partially_supported" if len(supported_tokens) < len(tokens) else "supported"
+    yield Pair(claim=_detokenised(tokens), evidence=evidence, label=claim_label)
+    if _MIN_CLAIM_WORDS <= len(supported_tokens) < len(tokens):
+        yield Pair(claim=_detokenised(supported_tokens), evidence=evidence, label="supported")
 
 
-def _near(texts: list[str], supporting: list[int]) -> str:
+def _evidence_around(texts: list[str], supporting: list[int]) -> str:
     """The supporting sentences with as many around them as fit the words, in their order."""
-    kept = set(supporting)
+    chosen_positions = set(supporting)
     for distance in range(1, len(texts)):
-        for place in supporting:
-            for at in (place - distance, place + distance):
-                if 0 <= at < len(texts) and sum(len(texts[n].split()) for n in (*kept, at)) <= _AROUND:
-                    kept.add(at)
-    return " ".join(texts[n] for n in sorted(kept))
+        for position in supporting:
+            for neighbour in (position - distance, position + distance):
+                if (
+                    0 <= neighbour < len(texts)
+                    and sum(len(texts[n].split()) for n in (*chosen_positions, neighbour)) <= _MAX_EVIDENCE_WORDS
+                ):
+                    chosen_positions.add(neighbour)
+    return " ".join(texts[n] for n in sorted(chosen_positions))
 
 
-def _joined(tokens: list[str]) -> str:
+def _detokenised(tokens: list[str]) -> str:
     text = "".join(token if token in _CLOSING else f" {token}" for token in tokens)
     return text.strip().replace(" - ", "-").replace(" 's", "'s")

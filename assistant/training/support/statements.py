@@ -13,7 +13,7 @@ _BE = {"is", "was", "are", "were"}
 _DO = {"did", "does", "do"}
 _MODAL = {"can", "could", "will", "would", "should", "may", "must", "has", "have", "had"}
 _AUXILIARY = _BE | _DO | _MODAL
-_PAST = dict(
+_PAST_TENSES = dict(
     pair.split(":")
     for pair in (
         "become:became begin:began break:broke bring:brought build:built buy:bought catch:caught choose:chose "
@@ -31,11 +31,11 @@ _PARTICIPLES = frozenset(
     " given gone grown heard held kept known laid led left lost made meant met paid put read risen run said seen sold"
     " sent set shown sung spoken spent stolen taken taught thought told thrown understood won worn written".split()
 )
-_FREE = re.compile(
+_LEADING_PREPOSITION = re.compile(
     r"^(?:in|on|at|by|from|during|since|until|before|after|around|about|near|for|to|with|because)\b", re.I
 )
-_LINKS = frozenset("in of from by to for with on at as about into".split())
-_HOW = re.compile(r"^how (?:many|much) ", re.IGNORECASE)
+_PREPOSITIONS = frozenset("in of from by to for with on at as about into".split())
+_HOW_MANY = re.compile(r"^how (?:many|much) ", re.IGNORECASE)
 
 
 def statement(question: str, answer: str, passage: str = "") -> str | None:
@@ -48,76 +48,82 @@ def statement(question: str, answer: str, passage: str = "") -> str | None:
     """
     words = question.strip().rstrip("?. ").split()
     # "What was he a part of": what is left of it ends in the middle
-    if not 3 <= len(words) <= 30 or words[-1].lower() in _LINKS or not answer.strip():
+    if not 3 <= len(words) <= 30 or words[-1].lower() in _PREPOSITIONS or not answer.strip():
         return None
-    found = _counted(words, answer) if _HOW.match(question) else _asked(words, answer, passage)
-    if found is None:
+    sentence = _count_statement(words, answer) if _HOW_MANY.match(question) else _wh_statement(words, answer, passage)
+    if sentence is None:
         return None
-    plain = " ".join(found.split()).rstrip(".")
-    return f"{plain[0].upper()}{plain[1:]}."
+    trimmed = " ".join(sentence.split()).rstrip(".")
+    return f"{trimmed[0].upper()}{trimmed[1:]}."
 
 
-def _counted(words: list[str], answer: str) -> str | None:
+def _count_statement(words: list[str], answer: str) -> str | None:
     """Of a count: "How many people died in 1471" is "{answer} people died in 1471"."""
-    rest = words[2:]
-    at = next((n for n, word in enumerate(rest) if word.lower() in _AUXILIARY), None)
-    if at is None:
-        return f"{answer} {' '.join(rest)}" if not answer.lower().endswith(rest[0].lower()) else None
-    if rest[at].lower() in _BE and [word.lower() for word in rest[at + 1 : at + 2]] == ["there"]:
-        return f"there {rest[at]} {answer} {' '.join(rest[:at])} {' '.join(rest[at + 2 :])}"
+    tail = words[2:]
+    position = next((n for n, word in enumerate(tail) if word.lower() in _AUXILIARY), None)
+    if position is None:
+        return f"{answer} {' '.join(tail)}" if not answer.lower().endswith(tail[0].lower()) else None
+    if tail[position].lower() in _BE and [word.lower() for word in tail[position + 1 : position + 2]] == ["there"]:
+        return f"there {tail[position]} {answer} {' '.join(tail[:position])} {' '.join(tail[position + 2 :])}"
     return None
 
 
-def _asked(words: list[str], answer: str, passage: str) -> str | None:
-    asked = words[0].lower()
-    if asked not in {"who", "what", "which", "when", "where"}:
+def _wh_statement(words: list[str], answer: str, passage: str) -> str | None:
+    wh_word = words[0].lower()
+    if wh_word not in {"who", "what", "which", "when", "where"}:
         return None
-    at = next((n for n, word in enumerate(words[1:6], 1) if word.lower() in _AUXILIARY), None)
-    if at is None:
+    position = next((n for n, word in enumerate(words[1:6], 1) if word.lower() in _AUXILIARY), None)
+    if position is None:
         # "Who won the war": the question's subject is what is asked for
-        return f"{answer} {' '.join(words[1:])}" if asked == "who" else None
-    auxiliary, rest = words[at].lower(), words[at + 1 :]
-    if not rest or (at > 1 and asked in {"who", "when", "where"}):
+        return f"{answer} {' '.join(words[1:])}" if wh_word == "who" else None
+    auxiliary, tail = words[position].lower(), words[position + 1 :]
+    if not tail or (position > 1 and wh_word in {"who", "when", "where"}):
         return None
     if auxiliary in _DO:
-        return _done(auxiliary, rest, _placed(asked, answer), asked, passage)
+        return _do_statement(auxiliary, tail, _adverbial(wh_word, answer), wh_word, passage)
     if auxiliary in _BE:
-        return _been(asked, at, auxiliary, rest, answer)
-    return f"{answer} {auxiliary} {' '.join(rest)}" if asked == "who" or at > 1 else None
+        return _be_statement(wh_word, position, auxiliary, tail, answer)
+    return f"{answer} {auxiliary} {' '.join(tail)}" if wh_word == "who" or position > 1 else None
 
 
-def _been(asked: str, at: int, auxiliary: str, rest: list[str], answer: str) -> str | None:
+def _be_statement(wh_word: str, position: int, auxiliary: str, tail: list[str], answer: str) -> str | None:
     """With a form of "be": "Where was she born" is "she was born in {answer}"."""
-    if at > 1:
+    if position > 1:
         # "Which country is the largest": the answer is one
-        return f"{answer} {auxiliary} {' '.join(rest)}"
-    split = next((n for n, word in enumerate(rest) if n and _is_participle(word)), None)
-    if asked in {"when", "where"}:
-        if split is None:
-            return f"{' '.join(rest)} {auxiliary} {_placed(asked, answer)}"
-        return f"{' '.join(rest[:split])} {auxiliary} {' '.join(rest[split:])} {_placed(asked, answer)}"
-    if _is_participle(rest[0]):
-        return f"{answer} {auxiliary} {' '.join(rest)}"
-    return f"{' '.join(rest)} {auxiliary} {answer}" if split is None else None
+        return f"{answer} {auxiliary} {' '.join(tail)}"
+    split_at = next((n for n, word in enumerate(tail) if n and _is_participle(word)), None)
+    if wh_word in {"when", "where"}:
+        if split_at is None:
+            return f"{' '.join(tail)} {auxiliary} {_adverbial(wh_word, answer)}"
+        return f"{' '.join(tail[:split_at])} {auxiliary} {' '.join(tail[split_at:])} {_adverbial(wh_word, answer)}"
+    if _is_participle(tail[0]):
+        return f"{answer} {auxiliary} {' '.join(tail)}"
+    return f"{' '.join(tail)} {auxiliary} {answer}" if split_at is None else None
 
 
-def _done(auxiliary: str, rest: list[str], answer: str, asked: str, passage: str) -> str | None:
+def _do_statement(auxiliary: str, tail: list[str], answer: str, wh_word: str, passage: str) -> str | None:
     """With a form of "do": "What did Kepler discover in 1609" is "Kepler discovered {answer} in 1609"."""
-    there = set(re.findall(r"[a-z]+", passage.lower()))
-    for n, word in enumerate(rest[1:6], 1):
-        past = _past(word.lower())
-        if word in _PAST or (word.islower() and len(word) > 2 and (past in there or f"{word}s" in there)):
-            verb = {"did": past, "does": f"{word}s", "do": word}[auxiliary]
-            before, behind = " ".join(rest[:n]), " ".join(rest[n + 1 :])
-            if asked in {"when", "where"}:
-                return f"{before} {verb} {behind} {answer}"
-            return f"{before} {verb} {answer} {behind}" if behind.split()[-1:] not in (["to"], ["with"]) else None
+    passage_words = set(re.findall(r"[a-z]+", passage.lower()))
+    for n, word in enumerate(tail[1:6], 1):
+        past_form = _past_tense(word.lower())
+        if word in _PAST_TENSES or (
+            word.islower() and len(word) > 2 and (past_form in passage_words or f"{word}s" in passage_words)
+        ):
+            verb = {"did": past_form, "does": f"{word}s", "do": word}[auxiliary]
+            text_before, text_after = " ".join(tail[:n]), " ".join(tail[n + 1 :])
+            if wh_word in {"when", "where"}:
+                return f"{text_before} {verb} {text_after} {answer}"
+            return (
+                f"{text_before} {verb} {answer} {text_after}"
+                if text_after.split()[-1:] not in (["to"], ["with"])
+                else None
+            )
     return None
 
 
-def _past(verb: str) -> str:
-    if verb in _PAST:
-        return _PAST[verb]
+def _past_tense(verb: str) -> str:
+    if verb in _PAST_TENSES:
+        return _PAST_TENSES[verb]
     if verb.endswith("e"):
         return f"{verb}d"
     return f"{verb[:-1]}ied" if verb.endswith("y") and verb[-2:-1] not in "aeiou" else f"{verb}ed"
@@ -127,6 +133,6 @@ def _is_participle(word: str) -> bool:
     return word in _PARTICIPLES or (word.endswith("ed") and len(word) > 4)
 
 
-def _placed(asked: str, answer: str) -> str:
+def _adverbial(wh_word: str, answer: str) -> str:
     """When and where things happen, with a preposition in front."""
-    return f"in {answer}" if asked in {"when", "where"} and not _FREE.match(answer) else answer
+    return f"in {answer}" if wh_word in {"when", "where"} and not _LEADING_PREPOSITION.match(answer) else answer

@@ -24,35 +24,35 @@ from assistant.protocols import Progress
 from assistant.training.loop import MODEL
 from assistant.training.support.entailment import FOLDER as ENTAILMENT
 from assistant.training.support.entailment import read_entailment
-from assistant.training.support.pairs import FALSE, TRUE, Material, Split, make, near_misses, read
+from assistant.training.support.pairs import FALSE, TRUE, Material, Split, make_pairs, near_misses, read_material
 from assistant.training.support.quoted import pairs as quoted_pairs
-from assistant.training.support.quoted import quoted
+from assistant.training.support.quoted import read_quoted
 from assistant.training.support.spans import read_spans
-from assistant.training.support.written import NAMES, written
+from assistant.training.support.written import PAIR_LABELS, read_written
 from assistant.training.support.written import pairs as written_pairs
-from assistant.training.trainer import Labelled, PairTrainer, Plan
+from assistant.training.trainer import LabelledPair, PairTrainer, Plan
 from assistant.types import Claim, Passage
 
-PAIRS, MISSES = "pairs.json", "near_misses.jsonl"
+PAIRS, NEAR_MISSES = "pairs.json", "near_misses.jsonl"
 SPANS = Path("wice", "non_supported_tokens_train.jsonl.gz")
 # Development pairs that stages of the training are compared by, at most so many of the recipe and so many of those that
 # were written for it, and pairs of the recipe that the curve is fitted on.
-WATCHED, FITTED = 500, 2000
-_STEPS = 200
+MAX_STAGE_PAIRS, CURVE_PAIRS = 500, 2000
+_QUANTILES = 200
 # The share of all pairs that those of entailment sets are at most.
-ENTAILED = 0.15
+MAX_ENTAILMENT_SHARE = 0.15
 
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """What is learned: so many pairs in all, of which those written for it are a share of `own` at most.
+    """What is learned: so many pairs in all, of which those written for it are a share of `own_share` at most.
 
-    Each of these is learned so many `times`; all others once.
+    Each of these is learned `repeats` times; all others once.
     """
 
     count: int
-    own: float = 1 / 3
-    times: int = 3
+    own_share: float = 1 / 3
+    repeats: int = 3
 
 
 def train(
@@ -72,50 +72,56 @@ def train(
         ModelError: the base can't be loaded.
     """
 
-    def make_pairs() -> dict[str, list[Labelled]]:
-        learned = _enough(read(data, "train"), plan.seed, lesson.count)
-        return {"train": learned, "dev": make(read(data, "dev"), plan.seed + 1)}
+    def make_splits() -> dict[str, list[LabelledPair]]:
+        train_pairs = _enough_pairs(read_material(data, "train"), plan.seed, lesson.count)
+        return {"train": train_pairs, "dev": make_pairs(read_material(data, "dev"), plan.seed + 1)}
 
-    made, count = kept(folder, plan.seed, make_pairs), lesson.count
-    own = lesson.times * whole(_own("train", plan.seed), plan)
-    own = sample(own, min(len(own), int(count * lesson.own)), plan.seed)
-    entailed = whole(read_entailment(data / ENTAILMENT, plan.seed), plan)
-    entailed = sample(entailed, min(len(entailed), int(count * ENTAILED)), plan.seed)
-    others = sample(whole(made["train"], plan), count - len(own) - len(entailed), plan.seed)
-    pairs = own + entailed + others
-    dev = sample(made["dev"], FITTED, plan.seed)
-    own_dev = whole(_own("dev", plan.seed), plan)
-    watched = whole(dev, plan)[:WATCHED] + sample(own_dev, min(len(own_dev), WATCHED), plan.seed)
-    watched = [replace(one, label=float(one.label == TRUE)) for one in watched]
-    stages = PairTrainer(folder, plan, pairs, watched).run(progress)
+    saved_pairs, count = load_or_make_pairs(folder, plan.seed, make_splits), lesson.count
+    own_pairs = lesson.repeats * untruncated_pairs(_own_pairs("train", plan.seed), plan)
+    own_pairs = sample(own_pairs, min(len(own_pairs), int(count * lesson.own_share)), plan.seed)
+    entailment_pairs = untruncated_pairs(read_entailment(data / ENTAILMENT, plan.seed), plan)
+    entailment_pairs = sample(
+        entailment_pairs, min(len(entailment_pairs), int(count * MAX_ENTAILMENT_SHARE)), plan.seed
+    )
+    recipe_pairs = sample(
+        untruncated_pairs(saved_pairs["train"], plan), count - len(own_pairs) - len(entailment_pairs), plan.seed
+    )
+    pairs = own_pairs + entailment_pairs + recipe_pairs
+    dev_pairs = sample(saved_pairs["dev"], CURVE_PAIRS, plan.seed)
+    own_dev_pairs = untruncated_pairs(_own_pairs("dev", plan.seed), plan)
+    watched_pairs = untruncated_pairs(dev_pairs, plan)[:MAX_STAGE_PAIRS] + sample(
+        own_dev_pairs, min(len(own_dev_pairs), MAX_STAGE_PAIRS), plan.seed
+    )
+    watched_pairs = [replace(pair, label=float(pair.label == TRUE)) for pair in watched_pairs]
+    stages = PairTrainer(folder, plan, pairs, watched_pairs).run(progress)
     base = Path(plan.base) if plan.rank or plan.adapter else None
-    curve = fit_in(folder / MODEL, dev, plan.seed, _chosen_on(data, hand, plan.seed), base)
+    curve = fit_and_save_curve(folder / MODEL, dev_pairs, plan.seed, _threshold_sets(data, hand, plan.seed), base)
     return {
         "pairs": len(pairs),
-        "written for it": len(own),
+        "written for it": len(own_pairs),
         "stages": [asdict(stage) for stage in stages],
         "curve": asdict(curve),
-        "auc of claims alone": shortcut(pairs, dev),
+        "auc of claims alone": claim_only_auc(pairs, dev_pairs),
     }
 
 
-def _own(split: Split, seed: int) -> list[Labelled]:
+def _own_pairs(split: Split, seed: int) -> list[LabelledPair]:
     """The pairs of a split that were written for it."""
-    return written_pairs(written(split), seed) + quoted_pairs(quoted(split), seed)
+    return written_pairs(read_written(split), seed) + quoted_pairs(read_quoted(split), seed)
 
 
-def _enough(material: Material, seed: int, count: int) -> list[Labelled]:
+def _enough_pairs(material: Material, seed: int, count: int) -> list[LabelledPair]:
     """So many pairs: all that a seed makes of the material, and as many more seeds as it takes, until one adds none."""
-    found: dict[Labelled, None] = {}
-    for n in itertools.count(seed):
-        before = len(found)
-        found |= dict.fromkeys(make(material, n))
-        if len(found) >= count or len(found) == before:
-            return list(found)
-    return list(found)
+    pairs: dict[LabelledPair, None] = {}
+    for pairs_seed in itertools.count(seed):
+        count_before = len(pairs)
+        pairs |= dict.fromkeys(make_pairs(material, pairs_seed))
+        if len(pairs) >= count or len(pairs) == count_before:
+            return list(pairs)
+    return list(pairs)
 
 
-def whole(pairs: Sequence[Labelled], plan: Plan) -> list[Labelled]:
+def untruncated_pairs(pairs: Sequence[LabelledPair], plan: Plan) -> list[LabelledPair]:
     """The pairs that can be read whole: what is cut off may be the very sentence that is claimed.
 
     Raises:
@@ -126,25 +132,25 @@ def whole(pairs: Sequence[Labelled], plan: Plan) -> list[Labelled]:
     except (OSError, ValueError) as error:
         raise ModelError(f"{plan.base} holds no encoder that can be trained ({error}); give another.") from error
     tokenizer.model_max_length = sys.maxsize  # counting longer texts is meant, and no reason to warn
-    found = tokenizer([one.first for one in pairs], [one.second for one in pairs])["input_ids"] if pairs else []
-    return [one for one, tokens in zip(pairs, found, strict=True) if len(tokens) <= plan.length]
+    token_ids = tokenizer([pair.first for pair in pairs], [pair.second for pair in pairs])["input_ids"] if pairs else []
+    return [pair for pair, tokens in zip(pairs, token_ids, strict=True) if len(tokens) <= plan.length]
 
 
-def hold_out(folder: Path, data: Path, seed: int) -> Path:
+def write_near_misses(folder: Path, data: Path, seed: int) -> Path:
     """Write the near misses of the test articles into the folder, as `evaluate support` reads them.
 
     Raises:
         DataError: the data can't be used, or the folder not be written to.
     """
-    rows = near_misses(read(data, "test"), seed)
+    rows = near_misses(read_material(data, "test"), seed)
     with disk_errors_as(DataError, f"{folder} can't be written to"):
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / MISSES).write_text(jsonl(rows), encoding="utf-8")
-    return folder / MISSES
+        (folder / NEAR_MISSES).write_text(jsonl(rows), encoding="utf-8")
+    return folder / NEAR_MISSES
 
 
-def fit_in(
-    model: Path, dev: Sequence[Labelled], seed: int, sets: Mapping[str, Sequence[Pair]], base: Path | None = None
+def fit_and_save_curve(
+    model: Path, dev: Sequence[LabelledPair], seed: int, sets: Mapping[str, Sequence[Pair]], base: Path | None = None
 ) -> Curve:
     """Fit the curve of the model in a folder on development pairs and its threshold on `sets`; write both beside it.
 
@@ -152,112 +158,121 @@ def fit_in(
     """
     Curve(1.0, 0.0, 0.5, "nothing yet", 0).save(model / CURVE)
     judge = Support(model, base)
-    found = judge.probabilities([_claim(one) for one in dev], Event())
-    inside = np.clip(found, 1e-9, 1 - 1e-9)
-    fit([one.label for one in dev], np.log(inside / (1 - inside)), seed).save(model / CURVE)
-    curve = choose(Support(model, base), Curve.load(model / CURVE), sets)
+    probabilities = judge.probabilities([_as_claim(pair) for pair in dev], Event())
+    clipped = np.clip(probabilities, 1e-9, 1 - 1e-9)
+    fit_curve([pair.label for pair in dev], np.log(clipped / (1 - clipped)), seed).save(model / CURVE)
+    curve = choose_threshold(Support(model, base), Curve.load(model / CURVE), sets)
     curve.save(model / CURVE)
     return curve
 
 
-def choose(judge: Support, curve: Curve, sets: Mapping[str, Sequence[Pair]]) -> Curve:
+def choose_threshold(judge: Support, curve: Curve, sets: Mapping[str, Sequence[Pair]]) -> Curve:
     """The curve with the threshold that has the best balanced accuracy over the sets, each of which counts the same.
 
     What code vetoes is unsupported at any threshold.
     """
-    judged = []
+    judged_sets = []
     for pairs in sets.values():
-        verdicts = judge.judge([Claim(one.claim, (one.passage,), one.question) for one in pairs], Event())
-        found = np.array([0.0 if one.veto else one.probability for one in verdicts])
-        judged.append((np.array([one.supported for one in pairs]), found))
-    threshold = _best(judged)
-    about = " and ".join(f"{len(pairs):,} {name}" for name, pairs in sets.items())
+        verdicts = judge.judge([Claim(pair.claim, (pair.passage,), pair.question) for pair in pairs], Event())
+        probabilities = np.array([0.0 if verdict.veto else verdict.probability for verdict in verdicts])
+        judged_sets.append((np.array([pair.supported for pair in pairs]), probabilities))
+    threshold = _best_threshold(judged_sets)
+    description = " and ".join(f"{len(pairs):,} {name}" for name, pairs in sets.items())
     return replace(
         curve,
         threshold=threshold,
         partly=min(curve.partly, threshold / 2),
-        chosen_on=f"curve: {curve.chosen_on}; threshold: {about}",
+        chosen_on=f"curve: {curve.chosen_on}; threshold: {description}",
     )
 
 
-def _chosen_on(data: Path, hand: Path | None, seed: int) -> dict[str, list[Pair]]:
-    rows = near_misses(read(data, "dev"), seed)
+def _threshold_sets(data: Path, hand: Path | None, seed: int) -> dict[str, list[Pair]]:
+    rows = near_misses(read_material(data, "dev"), seed)
     sets = {"questions of the development articles": [Pair.model_validate(row) for row in rows]}
-    own = [
-        Pair(claim=claim, question=asked, title=one.title, evidence=one.text, label=NAMES[label])
-        for one in written("dev")
-        for label, asked, claim, _ in one.claims
+    own_pairs = [
+        Pair(claim=claim, question=question, title=passage.title, evidence=passage.text, label=PAIR_LABELS[label])
+        for passage in read_written("dev")
+        for label, question, claim, _ in passage.claims
     ]
-    sets["claims that were written for it"] = own
-    if (spans := data / SPANS).exists():
-        sets["claims with words that their evidence lacks"] = read_spans(spans)
+    sets["claims that were written for it"] = own_pairs
+    if (spans_path := data / SPANS).exists():
+        sets["claims with words that their evidence lacks"] = read_spans(spans_path)
     return sets | ({"pairs labelled by hand": read_pairs(hand, "dev")} if hand else {})
 
 
-def _claim(pair: Labelled) -> Claim:
+def _as_claim(pair: LabelledPair) -> Claim:
     """A pair as the judge reads it in use."""
     title, _, text = pair.second.partition(": ")
     return Claim(pair.first, (Passage("", title, text) if text else Passage("", "", title),))
 
 
-def fit(labels: Sequence[float], logits: Sequence[float], seed: int) -> Curve:
+def fit_curve(labels: Sequence[float], logits: Sequence[float], seed: int) -> Curve:
     """Platt's curve, and the thresholds with the best balanced accuracy: of true pairs, and of those not false."""
     from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - takes a second to import
 
     x, y = np.asarray(logits, dtype=np.float64), np.asarray(labels)
-    found = LogisticRegression(C=1e4).fit(x[:, None], y == TRUE)
-    plain = Curve(float(found.coef_[0, 0]), float(found.intercept_[0]), 0.5, "", len(x))
-    probabilities = np.array([plain.probability(logit) for logit in x])
-    threshold, partly = _best([(y == TRUE, probabilities)]), _best([(y > FALSE, probabilities)])
-    about = (
+    regression = LogisticRegression(C=1e4).fit(x[:, None], y == TRUE)
+    platt_curve = Curve(float(regression.coef_[0, 0]), float(regression.intercept_[0]), 0.5, "", len(x))
+    probabilities = np.array([platt_curve.probability(logit) for logit in x])
+    threshold, partly = _best_threshold([(y == TRUE, probabilities)]), _best_threshold([(y > FALSE, probabilities)])
+    description = (
         f"{len(x):,} development pairs of the recipe, of other articles and questions than were trained on, seed {seed}"
     )
-    return Curve(plain.slope, plain.intercept, threshold, about, len(x), partly=min(partly, threshold))
+    return Curve(
+        platt_curve.slope, platt_curve.intercept, threshold, description, len(x), partly=min(partly, threshold)
+    )
 
 
-def _best(sets: Sequence[tuple[Any, Any]]) -> float:
+def _best_threshold(sets: Sequence[tuple[Any, Any]]) -> float:
     """The threshold with the best mean balanced accuracy on sets of labels and probabilities; the middle of equals."""
-    steps = np.unique(np.concatenate([np.quantile(found, np.linspace(0, 1, _STEPS)) for _, found in sets]))
-    worth = [np.mean([_balanced(labels, found >= at) for labels, found in sets]) for at in steps]
-    return float(np.median(steps[np.isclose(worth, max(worth))]))
+    thresholds = np.unique(
+        np.concatenate([np.quantile(probabilities, np.linspace(0, 1, _QUANTILES)) for _, probabilities in sets])
+    )
+    accuracies = [
+        np.mean([_balanced_accuracy(labels, probabilities >= threshold) for labels, probabilities in sets])
+        for threshold in thresholds
+    ]
+    return float(np.median(thresholds[np.isclose(accuracies, max(accuracies))]))
 
 
-def _balanced(labels: Any, said: Any) -> float:
-    return float((np.mean(said[labels]) + np.mean(~said[~labels])) / 2)
+def _balanced_accuracy(labels: Any, predictions: Any) -> float:
+    return float((np.mean(predictions[labels]) + np.mean(~predictions[~labels])) / 2)
 
 
-def shortcut(pairs: Sequence[Labelled], dev: Sequence[Labelled]) -> float:
+def claim_only_auc(pairs: Sequence[LabelledPair], dev: Sequence[LabelledPair]) -> float:
     """The AUC on the development pairs of the words of claims alone: what can be told without any evidence."""
     from sklearn.feature_extraction.text import TfidfVectorizer  # noqa: PLC0415
     from sklearn.linear_model import LogisticRegression  # noqa: PLC0415
     from sklearn.metrics import roc_auc_score  # noqa: PLC0415
 
-    words = TfidfVectorizer(ngram_range=(1, 2), min_df=2, sublinear_tf=True)
+    vectorizer = TfidfVectorizer(ngram_range=(1, 2), min_df=2, sublinear_tf=True)
     model = LogisticRegression(max_iter=1000).fit(
-        words.fit_transform([one.first for one in pairs]), [one.label == TRUE for one in pairs]
+        vectorizer.fit_transform([pair.first for pair in pairs]), [pair.label == TRUE for pair in pairs]
     )
-    said = model.predict_proba(words.transform([one.first for one in dev]))[:, 1]
-    return float(roc_auc_score([one.label == TRUE for one in dev], said))
+    probabilities = model.predict_proba(vectorizer.transform([pair.first for pair in dev]))[:, 1]
+    return float(roc_auc_score([pair.label == TRUE for pair in dev], probabilities))
 
 
-def kept(folder: Path, seed: int, make: Callable[[], Mapping[str, Sequence[Labelled]]]) -> dict[str, list[Labelled]]:
-    """The pairs that `make` makes, "train" and "dev", made once and kept in the folder, since that takes minutes.
+def load_or_make_pairs(
+    folder: Path, seed: int, make_splits: Callable[[], Mapping[str, Sequence[LabelledPair]]]
+) -> dict[str, list[LabelledPair]]:
+    """The pairs of `make_splits`, "train" and "dev": made once and kept in the folder, since that takes minutes.
 
     Raises:
         DataError: they can't be written, are broken, or were made with another seed.
     """
     path = folder / PAIRS
     if not path.exists():
-        made = {name: [asdict(one) for one in pairs] for name, pairs in make().items()}
+        rows = {name: [asdict(pair) for pair in pairs] for name, pairs in make_splits().items()}
         with disk_errors_as(DataError, f"{folder} can't be written to"):
             folder.mkdir(parents=True, exist_ok=True)
             partial = path.with_suffix(".partial")
-            partial.write_text(json.dumps({"seed": seed, **made}))
+            partial.write_text(json.dumps({"seed": seed, **rows}))
             partial.replace(path)
     try:
-        found = json.loads(path.read_text())
-        if found["seed"] != seed:
-            raise DataError(f"{path} was made with the seed {found['seed']}, not {seed}; choose another folder.")
-        return {name: [Labelled(**one) for one in found[name]] for name in ("train", "dev")}
+        stored = json.loads(path.read_text())
+        if stored["seed"] != seed:
+            raise DataError(f"{path} was made with the seed {stored['seed']}, not {seed}; choose another folder.")
+        return {name: [LabelledPair(**row) for row in stored[name]] for name in ("train", "dev")}
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"{path} is broken; remove it to have the pairs made again.") from error

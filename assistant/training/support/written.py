@@ -19,22 +19,22 @@ from assistant.evaluation.support import Label
 from assistant.experiment.datasets import read_models
 from assistant.judges.support.trained import claimed
 from assistant.training.support.pairs import FALSE, PARTLY, TRUE, Split, fold
-from assistant.training.trainer import Labelled
+from assistant.training.trainer import LabelledPair
 
 PATH = Path(__file__).with_name("written.jsonl")
 _LABELS = {"supported": TRUE, "partly": PARTLY, "not": FALSE}
 # Whether a reply would answer if it were the passage itself: one that tells something else than was asked wouldn't, one
 # that is made up would. Of other kinds it depends.
-_ALONE = dict.fromkeys(("paraphrase", "inferred", "quoted", "swapped", "invented"), TRUE) | {"beside": FALSE}
-# Words of a reply that can stand for a passage.
-_SENTENCE = 5
-_REPLIED = "reply"
+_LABELS_ALONE = dict.fromkeys(("paraphrase", "inferred", "quoted", "swapped", "invented"), TRUE) | {"beside": FALSE}
+# Words, at least, of a reply that can stand for a passage.
+_MIN_WORDS = 5
+_REPLY_KIND = "reply"
 # The labels as pairs for measuring have them.
-NAMES: dict[str, Label] = {"supported": "supported", "partly": "partially_supported", "not": "not_supported"}
+PAIR_LABELS: dict[str, Label] = {"supported": "supported", "partly": "partially_supported", "not": "not_supported"}
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenPassage:
     """A passage and its claims: label, question ("" for none), claim, kind."""
 
     title: str
@@ -47,59 +47,70 @@ class Written:
         return f"{self.title}: {self.text}"
 
 
-def written(split: Split) -> list[Written]:
+def read_written(split: Split) -> list[WrittenPassage]:
     """The passages of a split: a tenth of them for "dev", the others for "train"; none for "test"."""
-    found = read_models(PATH, Written, "no passage with claims")
-    return [one for one in found if ("dev" if fold(one.text, 10) == 0 else "train") == split]
+    passages = read_models(PATH, WrittenPassage, "no passage with claims")
+    return [passage for passage in passages if ("dev" if fold(passage.text, 10) == 0 else "train") == split]
 
 
-def pairs(passages: list[Written], seed: int) -> list[Labelled]:
+def pairs(passages: list[WrittenPassage], seed: int) -> list[LabelledPair]:
     """Each claim beside its passage, whole replies beside themselves, and questions beside passages.
 
     Of a question that has a true reply, its passage answers it, and another passage doesn't. The most similar passage
     says nothing of what a model truly replied, nor of another true claim of the passage.
     """
     chance = Random(seed)  # noqa: S311 - an experiment, not a secret
-    near = _nearest(passages)
+    neighbours = _nearest_passages(passages)
     return list(
         dict.fromkeys(
-            pair for one, other in zip(passages, near, strict=True) for pair in _pairs(one, other, passages, chance)
+            pair
+            for passage, neighbour in zip(passages, neighbours, strict=True)
+            for pair in _pairs(passage, neighbour, passages, chance)
         )
     )
 
 
-def _nearest(passages: list[Written]) -> list[Written]:
+def _nearest_passages(passages: list[WrittenPassage]) -> list[WrittenPassage]:
     """For each passage the one whose words are most like its own."""
     from sklearn.feature_extraction.text import TfidfVectorizer  # noqa: PLC0415 - takes a second to import
 
     if len(passages) < 2:
         return passages
-    vectors = TfidfVectorizer(sublinear_tf=True, stop_words="english").fit_transform(one.titled for one in passages)
-    alike = (vectors @ vectors.T).toarray()
-    alike[range(len(passages)), range(len(passages))] = -1.0
-    return [passages[n] for n in alike.argmax(axis=1)]
+    vectors = TfidfVectorizer(sublinear_tf=True, stop_words="english").fit_transform(
+        passage.titled for passage in passages
+    )
+    similarities = (vectors @ vectors.T).toarray()
+    similarities[range(len(passages)), range(len(passages))] = -1.0
+    return [passages[position] for position in similarities.argmax(axis=1)]
 
 
-def _pairs(one: Written, near: Written, passages: list[Written], chance: Random) -> Iterator[Labelled]:
-    for label, question, claim, _ in one.claims:
-        yield Labelled(claimed(claim, question), one.titled, _LABELS[label])
-    if near is not one:
-        yield from (Labelled(claimed(claim, asked), near.titled, FALSE) for asked, claim in _told(one, chance))
-    for _, question, claim, kind in one.claims:
-        if question and kind in _ALONE and len(claim.split()) >= _SENTENCE:
-            yield Labelled(claimed(claim, question), f"{one.title}: {claim}", _ALONE[kind])
-    for question in dict.fromkeys(asked for label, asked, _, _ in one.claims if asked and label == "supported"):
-        yield Labelled(claimed("", question), one.titled, TRUE)
-        yield Labelled(claimed("", question), chance.choice(passages).titled, FALSE)
+def _pairs(
+    passage: WrittenPassage, neighbour: WrittenPassage, passages: list[WrittenPassage], chance: Random
+) -> Iterator[LabelledPair]:
+    for label, question, claim, _ in passage.claims:
+        yield LabelledPair(claimed(claim, question), passage.titled, _LABELS[label])
+    if neighbour is not passage:
+        yield from (
+            LabelledPair(claimed(claim, question), neighbour.titled, FALSE)
+            for question, claim in _unbacked_replies(passage, chance)
+        )
+    for _, question, claim, kind in passage.claims:
+        if question and kind in _LABELS_ALONE and len(claim.split()) >= _MIN_WORDS:
+            yield LabelledPair(claimed(claim, question), f"{passage.title}: {claim}", _LABELS_ALONE[kind])
+    for question in dict.fromkeys(
+        question for label, question, _, _ in passage.claims if question and label == "supported"
+    ):
+        yield LabelledPair(claimed("", question), passage.titled, TRUE)
+        yield LabelledPair(claimed("", question), chance.choice(passages).titled, FALSE)
 
 
-def _told(one: Written, chance: Random) -> list[tuple[str, str]]:
+def _unbacked_replies(passage: WrittenPassage, chance: Random) -> list[tuple[str, str]]:
     """Questions and true replies that no other passage backs: those of a model, and one of the others."""
-    true = [
+    true_claims = [
         (question, claim, kind)
-        for label, question, claim, kind in one.claims
-        if label == "supported" and len(claim.split()) >= _SENTENCE
+        for label, question, claim, kind in passage.claims
+        if label == "supported" and len(claim.split()) >= _MIN_WORDS
     ]
-    others = [(question, claim) for question, claim, kind in true if kind != _REPLIED]
-    drawn = [chance.choice(others)] if others else []
-    return [(question, claim) for question, claim, kind in true if kind == _REPLIED] + drawn
+    other_claims = [(question, claim) for question, claim, kind in true_claims if kind != _REPLY_KIND]
+    drawn_claims = [chance.choice(other_claims)] if other_claims else []
+    return [(question, claim) for question, claim, kind in true_claims if kind == _REPLY_KIND] + drawn_claims

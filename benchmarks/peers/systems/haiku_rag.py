@@ -56,7 +56,7 @@ class HaikuRag:
         self._runner = asyncio.Runner()
         self._folder = TemporaryDirectory()
         self._client: HaikuRAG | None = None
-        self._shown: list[str | None] = []
+        self._shown_ids: list[str | None] = []
 
     def learn(self, documents: Sequence[Document]) -> None:
         """See `System`."""
@@ -65,9 +65,9 @@ class HaikuRag:
     def ask(self, question: str) -> Reply:
         """See `System`."""
         assert self._client  # noqa: S101 - it has learned
-        self._shown = []
+        self._shown_ids = []
         answer, citations = self._runner.run(self._client.ask(question))
-        return Reply(answer, ids(self._shown), ids([one.document_uri for one in citations]))
+        return Reply(answer, ids(self._shown_ids), ids([citation.document_uri for citation in citations]))
 
     async def _learn(self, documents: Sequence[Document]) -> None:
         if self._client:
@@ -75,25 +75,27 @@ class HaikuRag:
             self._folder = TemporaryDirectory()
         client = HaikuRAG(Path(self._folder.name, "documents.lancedb"), self._config, create=True)
         self._client = await client.__aenter__()
-        for one in documents:
-            document = _docling(one)
-            await client.import_document(document, await client.chunk(document), one.id, one.title or None)
-        self._found, client.search = client.search, self._search
+        for document in documents:
+            docling_document = _docling(document)
+            await client.import_document(
+                docling_document, await client.chunk(docling_document), document.id, document.title or None
+            )
+        self._original_search, client.search = client.search, self._search
 
-    async def _search(self, *words: Any, **options: Any) -> Any:
+    async def _search(self, *arguments: Any, **options: Any) -> Any:
         """What its agent finds, noted."""
-        found = await self._found(*words, **options)
-        self._shown += [result.document_uri for result in found]
-        return found
+        results = await self._original_search(*arguments, **options)
+        self._shown_ids += [result.document_uri for result in results]
+        return results
 
 
 def _docling(document: Document) -> DoclingDocument:
-    made = DoclingDocument(name=document.id)
+    docling_document = DoclingDocument(name=document.id)
     if document.title:
-        made.add_title(document.title)
+        docling_document.add_title(document.title)
     for paragraph in filter(str.strip, document.text.split("\n\n")):
-        made.add_text(DocItemLabel.TEXT, paragraph)
-    return made
+        docling_document.add_text(DocItemLabel.TEXT, paragraph)
+    return docling_document
 
 
 if __name__ == "__main__":

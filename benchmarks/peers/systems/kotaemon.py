@@ -52,13 +52,13 @@ class Kotaemon:
         self._index.on_create()
         self._index.on_start()
         self._index._selector_ui = SimpleNamespace(get_selected_ids=list)  # noqa: SLF001 - its page makes one
-        values = {f"index.options.{self._indexes}.{name}": one["value"] for name, one in _options(self._index)}
+        values = {f"index.options.{self._indexes}.{name}": option["value"] for name, option in _options(self._index)}
         self._values = {**values, **_reasoning()}
-        paths = [self._written(n, one) for n, one in enumerate(documents)]
-        found, errors, _ = _last(self._index.get_indexing_pipeline(self._values, _USER).stream(paths))
+        paths = [self._write(n, document) for n, document in enumerate(documents)]
+        file_ids, errors, _ = _last(self._index.get_indexing_pipeline(self._values, _USER).stream(paths))
         if any(errors):
             raise ValueError(next(filter(None, errors)))
-        self._ids = dict(zip(found, (one.id for one in documents), strict=True))
+        self._ids = dict(zip(file_ids, (document.id for document in documents), strict=True))
 
     def ask(self, question: str) -> Reply:
         """See `System`."""
@@ -66,19 +66,19 @@ class Kotaemon:
 
         retrievers = self._index.get_retriever_pipelines(self._values, _USER, list(self._ids))
         pipeline = FullQAPipeline.get_pipeline(self._values, {}, retrievers)
-        shown: list[str] = []
-        find = pipeline.retrieve
+        shown_ids: list[str] = []
+        original_retrieve = pipeline.retrieve
 
-        def found(message: str, history: list[Any]) -> Any:
-            passages, told = find(message, history)
-            shown.extend(self._ids[one.metadata["file_id"]] for one in passages)
-            return passages, told
+        def retrieve(message: str, history: list[Any]) -> Any:
+            passages, info = original_retrieve(message, history)
+            shown_ids.extend(self._ids[passage.metadata["file_id"]] for passage in passages)
+            return passages, info
 
-        pipeline.retrieve = found
+        pipeline.retrieve = retrieve
         answer = _last(pipeline.stream(question, "", []))
-        return Reply(answer.text, ids(shown))
+        return Reply(answer.text, ids(shown_ids))
 
-    def _written(self, n: int, document: Document) -> Path:
+    def _write(self, n: int, document: Document) -> Path:
         path = Path(self._folder.name, f"{self._indexes}-{n}.txt")
         path.write_text(document.whole, encoding="utf-8")
         return path
@@ -103,14 +103,14 @@ def _settings(stand: Stand, folder: Path) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _options(of: Any) -> Any:
-    return of.get_user_settings().items()
+def _options(owner: Any) -> Any:
+    return owner.get_user_settings().items()
 
 
 def _reasoning() -> dict[str, Any]:
     from ktem.reasoning.simple import FullQAPipeline  # noqa: PLC0415
 
-    values = {f"reasoning.options.simple.{name}": one["value"] for name, one in _options(FullQAPipeline)}
+    values = {f"reasoning.options.simple.{name}": option["value"] for name, option in _options(FullQAPipeline)}
     return {"reasoning.lang": "en", "reasoning.max_context_length": 32000, **values}
 
 

@@ -39,7 +39,9 @@ class LangChain:
     def learn(self, documents: Sequence[Document]) -> None:
         """See `System`."""
         splitter = RecursiveCharacterTextSplitter(chunk_size=1000, chunk_overlap=200)
-        passages = splitter.split_documents([Passage(one.whole, metadata={"id": one.id}) for one in documents])
+        passages = splitter.split_documents(
+            [Passage(document.whole, metadata={"id": document.id}) for document in documents]
+        )
         store = InMemoryVectorStore.from_documents(passages, self._embeddings)
         self._chain = RetrievalQA.from_chain_type(
             self._llm, retriever=store.as_retriever(), return_source_documents=True
@@ -47,8 +49,8 @@ class LangChain:
 
     def ask(self, question: str) -> Reply:
         """See `System`."""
-        found = self._chain.invoke({"query": question})
-        return Reply(found["result"], ids([one.metadata["id"] for one in found["source_documents"]]))
+        output = self._chain.invoke({"query": question})
+        return Reply(output["result"], ids([passage.metadata["id"] for passage in output["source_documents"]]))
 
 
 if __name__ == "__main__":

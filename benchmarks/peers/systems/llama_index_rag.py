@@ -31,13 +31,13 @@ class LlamaIndex:
 
     def learn(self, documents: Sequence[Document]) -> None:
         """See `System`."""
-        nodes = [Node(text=one.whole, doc_id=one.id) for one in documents]
+        nodes = [Node(text=document.whole, doc_id=document.id) for document in documents]
         self._engine = VectorStoreIndex.from_documents(nodes, embed_model=self._embedder).as_query_engine(self._llm)
 
     def ask(self, question: str) -> Reply:
         """See `System`."""
-        found = self._engine.query(question)
-        return Reply(str(found), ids([one.node.ref_doc_id for one in found.source_nodes]))
+        response = self._engine.query(question)
+        return Reply(str(response), ids([source_node.node.ref_doc_id for source_node in response.source_nodes]))
 
 
 if __name__ == "__main__":

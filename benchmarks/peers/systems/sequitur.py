@@ -18,9 +18,9 @@ from assistant.library.index import add_documents
 from assistant.library.shelves import is_library, library_folder, remove_library
 from assistant.parts import Loader
 from assistant.settings import Settings, load
-from assistant.text.markers import read
+from assistant.text.markers import extract_markers
 from assistant.types import Turn
-from assistant.wording.views import instead
+from assistant.wording.views import unsourced_kind
 from benchmarks.peers.wire import Document, Reply, Stand, ids, serve
 
 
@@ -38,7 +38,7 @@ class Sequitur:
     def learn(self, documents: Sequence[Document]) -> None:
         """See `System`."""
         self._forget()
-        lines = [{"id": one.id, "title": one.title, "contents": one.text} for one in documents]
+        lines = [{"id": document.id, "title": document.title, "contents": document.text} for document in documents]
         with TemporaryDirectory() as folder:
             path = Path(folder, "documents.jsonl")
             path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
@@ -71,11 +71,11 @@ def reply_of(turn: Turn) -> Reply:
     if turn.status == "failed" or turn.answer is None:
         raise ModelError(turn.error or "There is no reply.")
     return Reply(
-        read(turn.answer.text, most=len(turn.passages)).text,
+        extract_markers(turn.answer.text, max_number=len(turn.passages)).text,
         ids([_record(passage.id) for passage in turn.passages]),
         ids([_record(citation.passage_id) for citation in turn.citations]),
         turn.answer.unknown,
-        instead(turn) == "own",
+        unsourced_kind(turn) == "own",
     )
 
 

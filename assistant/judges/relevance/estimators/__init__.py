@@ -60,6 +60,6 @@ def named(name: str) -> PromptedModule | TrainedModule | AdapterModule:
     Raises:
         SettingsError: there is no such estimator; the message lists those there are.
     """
-    found: object = variants.module("estimators", name)
-    assert isinstance(found, PromptedModule | TrainedModule | AdapterModule)  # noqa: S101 - see above
-    return found
+    module: object = variants.module("estimators", name)
+    assert isinstance(module, PromptedModule | TrainedModule | AdapterModule)  # noqa: S101 - see above
+    return module

@@ -35,12 +35,12 @@ class CrossEncoderEstimator:
 
     def estimate(self, question: str, passages: Sequence[Passage], stop: Event) -> list[Relevance]:
         """One estimate for each passage; see `Estimator`. `stop` is looked at between batches of 8."""
-        found = [Relevance.of_score(0.0)] * len(passages)
+        estimates = [Relevance.of_score(0.0)] * len(passages)
         order = sorted(range(len(passages)), key=lambda n: len(passages[n].text))
         logits = self._model.logits([pair(question, passages[n]) for n in order], BATCH, stop)
-        for place, logit in zip(order, logits, strict=False):
-            found[place] = Relevance.of_score(logit)
-        return found
+        for index, logit in zip(order, logits, strict=False):
+            estimates[index] = Relevance.of_score(logit)
+        return estimates
 
 
 def pair(question: str, passage: Passage) -> tuple[str, str]:

@@ -42,18 +42,18 @@ class LlmEstimator:
         return [Relevance.of_confidence(choice.probabilities["true"]) for choice in choices]
 
 
-def fit_passage(name: str, llm: LLM, reply: int, question: str, passage: Passage, **more: object) -> Messages:
+def fit_passage(name: str, llm: LLM, reply: int, question: str, passage: Passage, **values: object) -> Messages:
     """The prompt `name` about one passage, whose text is halved until the prompt and `reply` tokens fit the context.
 
-    `more` is what else the prompt names.
+    `values` are those of the prompt's other variables.
 
     Raises:
         UtteranceError: the question alone is too long.
     """
-    messages = render(name, question=question, passage=passage, **more)
+    messages = render(name, question=question, passage=passage, **values)
     while llm.count(messages) + reply > llm.context:
         if len(passage.text) < 2:
             raise UtteranceError("The question is too long for the model's context; ask something shorter.")
         passage = replace(passage, text=shorten(passage.text, len(passage.text) // 2))
-        messages = render(name, question=question, passage=passage, **more)
+        messages = render(name, question=question, passage=passage, **values)
     return messages

@@ -52,11 +52,11 @@ class Seq2SeqEstimator:
 
     def estimate(self, question: str, passages: Sequence[Passage], stop: Event) -> list[Relevance]:
         """One estimate for each passage; see `Estimator`. `stop` is looked at between batches of 8."""
-        found: list[Relevance] = []
+        estimates: list[Relevance] = []
         for start in range(0, len(passages), BATCH):
             batch = passages[start : start + BATCH]
-            found += [Relevance.of_score(0.0)] * len(batch) if stop.is_set() else self._batch(question, batch)
-        return found
+            estimates += [Relevance.of_score(0.0)] * len(batch) if stop.is_set() else self._batch(question, batch)
+        return estimates
 
     def _batch(self, question: str, passages: Sequence[Passage]) -> list[Relevance]:
         with self._lock, torch.inference_mode():

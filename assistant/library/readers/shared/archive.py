@@ -33,13 +33,13 @@ def check_archive(path: Path, kind: str, xml_bytes: int = XML_BYTES) -> None:
                 f"it is encrypted, or in the format of an old program; save it as {ending} without a password"
             )
     try:
-        with ZipFile(path) as parts:
-            infos = parts.infolist()
+        with ZipFile(path) as archive:
+            infos = archive.infolist()
     except (BadZipFile, ValueError) as error:
         raise LibraryError(f"it is not {kind} that can be read") from error
     if any(info.flag_bits & 1 for info in infos):
         raise LibraryError("it is encrypted; save a copy without a password")
     sizes = [(info.filename.lower(), info.file_size) for info in infos]
-    for what, most in (("", UNPACKED_BYTES), (_XML, xml_bytes)):
-        if sum(size for name, size in sizes if name.endswith(what)) > most:
-            raise LibraryError(f"it unpacks to more than {most:,} bytes; split it, or take out its images")
+    for suffix, limit in (("", UNPACKED_BYTES), (_XML, xml_bytes)):
+        if sum(size for name, size in sizes if name.endswith(suffix)) > limit:
+            raise LibraryError(f"it unpacks to more than {limit:,} bytes; split it, or take out its images")

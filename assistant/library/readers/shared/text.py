@@ -32,8 +32,8 @@ UNPACKED_TIMES = 50
 UNPACKED_CHARS = 50_000_000
 # A longer title is none, but a heading that was never closed; it stands in every passage below it.
 TITLE_CHARS = 200
-_INSIDE = " > "
-_MARKS = {BOM_UTF8: "utf-8-sig", BOM_UTF16_LE: "utf-16", BOM_UTF16_BE: "utf-16"}
+_HEADING_SEPARATOR = " > "
+_BYTE_ORDER_MARKS = {BOM_UTF8: "utf-8-sig", BOM_UTF16_LE: "utf-16", BOM_UTF16_BE: "utf-16"}
 # What most text is in that is not in UTF-8.
 WESTERN = "cp1252"
 
@@ -70,34 +70,34 @@ class Headings:
     def path(self) -> str:
         """All of them, the outermost first ("Care > Cleaning"); of too many, the innermost."""
         lines = [line for _, line in self._open]
-        if lines and _is_said(lines[0], self._title):
+        if lines and _contains_words(lines[0], self._title):
             del lines[0]
-        while len(lines) > 1 and len(_INSIDE.join(lines)) > TITLE_CHARS:
+        while len(lines) > 1 and len(_HEADING_SEPARATOR.join(lines)) > TITLE_CHARS:
             del lines[0]
-        return _INSIDE.join(lines)
+        return _HEADING_SEPARATOR.join(lines)
 
 
-_NOTHING = Piece("")
+_EMPTY_PIECE = Piece("")
 
 
 @dataclass(frozen=True, slots=True)
 class _Section:
     """A heading, the path of those around it, its own path, and the paragraphs up to the next heading."""
 
-    heading: Piece = _NOTHING
-    around: str = ""
+    heading: Piece = _EMPTY_PIECE
+    outer_path: str = ""
     path: str = ""
     pieces: list[Piece] = field(default_factory=list)
 
 
-def load_text(path: Path, otherwise: Callable[[bytes], str] = lambda _: WESTERN) -> str:
-    """A file's text, in UTF-8, UTF-16 (with a byte order mark) or else the encoding that `otherwise` finds.
+def load_text(path: Path, find_encoding: Callable[[bytes], str] = lambda _: WESTERN) -> str:
+    """A file's text, in UTF-8, UTF-16 (with a byte order mark) or else the encoding that `find_encoding` finds.
 
     Raises:
         LibraryError: the file is binary.
     """
-    text = _decoded(path.read_bytes(), otherwise).replace("\r\n", "\n").replace("\r", "\n")
-    if sum(one in _CONTROLS for one in text) > CONTROLS_MOST * len(text):
+    text = _decoded(path.read_bytes(), find_encoding).replace("\r\n", "\n").replace("\r", "\n")
+    if sum(char in _CONTROLS for char in text) > CONTROLS_MOST * len(text):
         raise LibraryError("it is not text")
     return text
 
@@ -108,11 +108,11 @@ def load_lines(path: Path) -> Iterator[str]:
     Raises:
         LibraryError: the file is not UTF-8, not gzip though its name says so, or unpacks to too much.
     """
-    packed = path.name.lower().endswith(".gz")
+    is_gzipped = path.name.lower().endswith(".gz")
     try:
-        with (gzip.open if packed else open)(path, "rt", encoding="utf-8-sig", newline="\n") as file:
-            most = max(UNPACKED_CHARS, UNPACKED_TIMES * path.stat().st_size)
-            yield from _lines(file, most if packed else None)
+        with (gzip.open if is_gzipped else open)(path, "rt", encoding="utf-8-sig", newline="\n") as file:
+            max_chars = max(UNPACKED_CHARS, UNPACKED_TIMES * path.stat().st_size)
+            yield from _lines(file, max_chars if is_gzipped else None)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise LibraryError(f"it is not a whole gzip file ({error})") from error
     except UnicodeDecodeError as error:
@@ -153,15 +153,15 @@ def under_headings(pieces: Iterable[Piece], title: str) -> list[Block]:
     sections = _sections(pieces, title)
     blocks = [
         block
-        for section, after in pairwise([*sections, _Section()])
-        for block in _blocks(section, title, bool(section.pieces) or after.heading.level > section.heading.level)
+        for section, next_section in pairwise([*sections, _Section()])
+        for block in _blocks(section, title, bool(section.pieces) or next_section.heading.level > section.heading.level)
     ]
     return blocks or [_block(section.heading, title, "") for section in sections if section.heading.text][:1]
 
 
 def paragraphs(text: str) -> list[str]:
     """What blank lines separate; the line breaks within are gone."""
-    return [one for one in map(tidy, _PARAGRAPH.split(text)) if one]
+    return [paragraph for paragraph in map(tidy, _PARAGRAPH.split(text)) if paragraph]
 
 
 def plain_pieces(text: str) -> Iterator[Piece]:
@@ -179,9 +179,9 @@ def _sections(pieces: Iterable[Piece], title: str) -> list[_Section]:
     for piece in pieces:
         if piece.level:
             headings.open(piece.level, "")
-            around = headings.path
+            outer_path = headings.path
             headings.open(piece.level, piece.text)
-            sections.append(_Section(piece, around, headings.path))
+            sections.append(_Section(piece, outer_path, headings.path))
         elif piece.text:
             sections[-1].pieces.append(piece)
     return sections
@@ -190,8 +190,8 @@ def _sections(pieces: Iterable[Piece], title: str) -> list[_Section]:
 def _blocks(section: _Section, title: str, is_said: bool) -> Iterator[Block]:
     """The section's paragraphs, and its heading where that `is_said` by nothing else."""
     heading = section.heading.text
-    if title_line(heading) != heading or (heading and not is_said and not _is_said(heading, title)):
-        yield _block(section.heading, title, section.around)
+    if title_line(heading) != heading or (heading and not is_said and not _contains_words(heading, title)):
+        yield _block(section.heading, title, section.outer_path)
     yield from (_block(piece, title, section.path) for piece in section.pieces)
 
 
@@ -200,26 +200,26 @@ def _block(piece: Piece, title: str, heading: str) -> Block:
     return Block(piece.text, title, place, page=piece.page, heading=heading, unit=piece.unit)
 
 
-def _is_said(words: str, text: str) -> bool:
+def _contains_words(words: str, text: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text) is not None
 
 
-def _lines(file: IO[str], most: int | None) -> Iterator[str]:
+def _lines(file: IO[str], max_chars: int | None) -> Iterator[str]:
     total = 0
     while line := file.readline(LINE_CHARS + 1):
         total += len(line)
         if len(line) > LINE_CHARS:
             raise LibraryError(f"it has a line of more than {LINE_CHARS:,} characters")
-        if most and total > most:
-            raise LibraryError(f"it unpacks to more than {most:,} characters; unpack it first")
+        if max_chars and total > max_chars:
+            raise LibraryError(f"it unpacks to more than {max_chars:,} characters; unpack it first")
         yield line.rstrip("\r\n")
 
 
-def _decoded(data: bytes, otherwise: Callable[[bytes], str]) -> str:
-    marked = next((encoding for mark, encoding in _MARKS.items() if data.startswith(mark)), "")
-    if marked:
-        return data.decode(marked, "replace")
+def _decoded(data: bytes, find_encoding: Callable[[bytes], str]) -> str:
+    marked_encoding = next((encoding for mark, encoding in _BYTE_ORDER_MARKS.items() if data.startswith(mark)), "")
+    if marked_encoding:
+        return data.decode(marked_encoding, "replace")
     text = data.decode("utf-8", "replace")
     beyond_ascii = len(text) - len(text.encode("ascii", "ignore"))
-    damaged = text.count("\ufffd") - data.count("\ufffd".encode())
-    return text if damaged <= DAMAGED_MOST * beyond_ascii else data.decode(otherwise(data), "replace")
+    damaged_count = text.count("\ufffd") - data.count("\ufffd".encode())
+    return text if damaged_count <= DAMAGED_MOST * beyond_ascii else data.decode(find_encoding(data), "replace")
