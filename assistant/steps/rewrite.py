@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import Event
 
 from assistant.prompting.budget import fit
@@ -17,7 +17,7 @@ from assistant.prompting.history import recent
 from assistant.protocols import Parts
 from assistant.steps.ordinals import spelt_out
 from assistant.text.overlap import coverage
-from assistant.text.sentences import normalise, with_usa
+from assistant.text.sentences import with_usa, normalise
 from assistant.types import Exchange, Messages, Options, Turn
 from ptkb.rank import ELLIPTICAL_QUESTION
 
@@ -40,11 +40,11 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
     Small models fail in four ways that can be recognised: they answer the message, go on writing, repeat an earlier
     question, or ask something of which nobody spoke. Such a rewrite is discarded, and the message is used as it is. A
-    few words that only continue the question before ("And bread?") are first rewritten again from that one exchange,
-    several times with sampling; if that fails as well, they are appended to that question. "The 3rd one" is spelt out
-    before the model sees it.
+    few words that only continue the question before ("And bread?") are rewritten from that one exchange, so that no
+    older topic comes in, and several times with sampling before they are appended to that question. "The 3rd one" is
+    spelt out before the model sees it.
     """
-    history = recent(turn.history, exchanges=3, chars=400)
+    history = _shown(turn)
     facts = _facts(turn) if history or _may_refer_to_facts(turn, parts.settings.facts.rewrite_threshold) else ()
     spells_out = turn.history and parts.settings.turn.resolve_ordinals
     utterance = spelt_out(turn.request, turn.history[-1]) if spells_out else turn.request
@@ -52,10 +52,19 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         question = with_usa(turn.request)
         yield replace(turn, question=question, rewritten=question != turn.utterance)
         return
-    prompt = _Prompt(facts, utterance, parts)
-    messages, cuts = prompt.after(history)
-    question = with_usa(_written(messages, prompt, turn, stop))
+    # small models take "And bread?" for the same question once more; "What about bread?" they repeat as it is
+    said = ELLIPTICAL_QUESTION.sub("And", " ".join(utterance.split()))
+    messages, cuts = fit("rewrite", parts.llm, _MAX_TOKENS, history=history, facts=facts, utterance=said)
+    question = with_usa(_written(messages, utterance, turn, parts, stop))
     yield replace(turn, question=question, rewritten=question != turn.utterance, cuts=turn.cuts + cuts)
+
+
+def _shown(turn: Turn) -> tuple[Exchange, ...]:
+    """The last exchanges; of a message that only continues the question before, that question and its reply alone."""
+    if not _continues(turn):
+        return recent(turn.history, exchanges=3, chars=400)
+    before = turn.history[-1]
+    return recent((replace(before, utterance=before.question),), exchanges=1, chars=400)
 
 
 def _may_refer_to_facts(turn: Turn, threshold: float) -> bool:
@@ -73,61 +82,44 @@ def _facts(turn: Turn) -> tuple[str, ...]:
     return tuple(texts)
 
 
-@dataclass(frozen=True, slots=True)
-class _Prompt:
-    """The parts of the prompt that don't depend on how much of the conversation it shows."""
-
-    facts: tuple[str, ...]
-    utterance: str
-    parts: Parts
-
-    def after(self, history: tuple[Exchange, ...]) -> tuple[Messages, tuple[str, ...]]:
-        """The prompt with these exchanges before the utterance, and what was cut from it for want of room."""
-        # small models take "And bread?" for the same question once more; "What about bread?" they repeat as it is
-        said = ELLIPTICAL_QUESTION.sub("And", " ".join(self.utterance.split()))
-        return fit("rewrite", self.parts.llm, _MAX_TOKENS, history=history, facts=self.facts, utterance=said)
-
-
-def _written(messages: Messages, prompt: _Prompt, turn: Turn, stop: Event) -> str:
+def _written(messages: Messages, utterance: str, turn: Turn, parts: Parts, stop: Event) -> str:
     """The rewritten utterance; if rewriting fails, the utterance, behind the question that it continues if it does."""
-    utterance, greedy = prompt.utterance, Options(max_tokens=_MAX_TOKENS, stop=("\n",))
-    if written := _usable(prompt.parts, messages, greedy, stop, utterance, turn):
+    greedy = Options(max_tokens=_MAX_TOKENS, stop=("\n",))
+    if written := _usable(parts, messages, greedy, stop, utterance, turn):
         return written
-    if not _continues(utterance, turn):
+    if not _continues(turn):
         return utterance
-    before = turn.history[-1]
-    last_only, _ = prompt.after(recent((replace(before, utterance=before.question),), exchanges=1, chars=400))
-    sampling = [replace(greedy, temperature=1.0, seed=seed) for seed in range(_TRIES)]
-    for options in sampling if last_only == messages else [greedy, *sampling]:
-        written = "" if stop.is_set() else _usable(prompt.parts, last_only, options, stop, utterance, turn)
+    for seed in range(_TRIES):
+        sampling = replace(greedy, temperature=1.0, seed=seed)
+        written = "" if stop.is_set() else _usable(parts, messages, sampling, stop, utterance, turn)
         if normalise(written) != normalise(utterance) and coverage(utterance, written) == 1:
             return written
-    return f"{before.question.rstrip(' .?!')}? {utterance}"
+    return f"{turn.history[-1].question.rstrip(' .?!')}? {utterance}"
 
 
 def _usable(parts: Parts, messages: Messages, options: Options, stop: Event, utterance: str, turn: Turn) -> str:
     """The model's rewrite, or "" if it is recognisably wrong."""
     [completion] = parts.llm.complete([messages], options, stop)
-    written, said = completion.text.strip().removeprefix("A:").strip().strip('"'), len(turn.utterance_in_english)
+    written, said = completion.text.strip().removeprefix("A:").strip().strip('"'), len(turn.said)
     # a rewrite that ran out of tokens is cut off at its end
     too_long = completion.finish == "length" or len(written) > max(_LONGEST * said, said + 160)
     answers = "?" in utterance and "?" not in written
     # what refers to facts is put in words that the message lacks; a first message without such loses some at best
     only_shortens = not turn.history and coverage(written, utterance) == 1
-    goes_on = any(opener in written and opener not in turn.utterance_in_english for opener in _OPENERS)
+    goes_on = any(opener in written and opener not in turn.said for opener in _OPENERS)
     wrong = too_long or answers or only_shortens or goes_on or _was_said(written, turn) or _is_unrelated(written, turn)
     return "" if wrong else written
 
 
-def _continues(utterance: str, turn: Turn) -> bool:
-    """Whether the utterance is a few words that only make sense behind the question before."""
-    return bool(turn.history) and bool(_GOES_ON.match(utterance)) and len(utterance.split()) <= _FEW_WORDS
+def _continues(turn: Turn) -> bool:
+    """Whether this is a few words that only make sense behind the question before."""
+    return bool(turn.history) and bool(_GOES_ON.match(turn.request)) and len(turn.request.split()) <= _FEW_WORDS
 
 
 def _is_unrelated(written: str, turn: Turn) -> bool:
     """Whether this has no word of the message, of what was said before, or of the facts."""
     before = (text for exchange in turn.history for text in (exchange.utterance, exchange.question, exchange.reply))
-    return not coverage(written, " ".join([turn.utterance_in_english, *before, *(fact.text for fact in turn.facts)]))
+    return not coverage(written, " ".join([turn.said, *before, *(fact.text for fact in turn.facts)]))
 
 
 def _was_said(written: str, turn: Turn) -> bool:
