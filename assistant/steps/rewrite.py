@@ -17,7 +17,7 @@ from assistant.prompting.history import recent
 from assistant.protocols import Parts
 from assistant.steps.ordinals import spelt_out
 from assistant.text.overlap import coverage
-from assistant.text.sentences import with_usa, normalise
+from assistant.text.sentences import normalise, with_usa
 from assistant.types import Exchange, Messages, Options, Turn
 from ptkb.rank import ELLIPTICAL_QUESTION
 
