@@ -186,7 +186,7 @@ class Page:
 
     url: str
     pid: int
-    error_console: Talk
+    talk: Talk
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from assistant.llm.known_models import KnownModel, KnownModels
 from assistant.llm.rating import Rating, better_model, model_ratings
 from assistant.llm.reply_speed import ReplySpeed, TimedLLM
 from assistant.llm.sources import hub_trouble
-from assistant.llm.turn_queue import QueuedLLM, TurnQueue
+from assistant.llm.turn_queue import QueuedLLM, Resting, TurnQueue
 from assistant.protocols import LLM, Engine, Progress
 from assistant.settings import Settings
 from assistant.types import Wait
@@ -92,7 +92,7 @@ class Models:
         """`load` loads engines; by default that is `load_by_any_engine`."""
         self.known = KnownModels(settings)
         self.fetching = BackgroundDownload(settings)
-        self.line = TurnQueue(settings.llm.slots)
+        self.line = TurnQueue(settings.llm.slots, self._rest)
         self._settings, self._load = settings, load or loading.load_by_any_engine
         self._running: Running | None = None
         self._chosen = self.known.chosen()
@@ -277,6 +277,12 @@ class Models:
                 yield queued_llm
         finally:
             self._give_back(running)
+
+    def _rest(self, seconds: float) -> None:
+        """Let the engine rest, if it can."""
+        running = self._running
+        if running and isinstance(running.engine, Resting):
+            running.engine.rest(seconds)
 
     def measure(self) -> None:
         """Measure the speed of the running model in the background, unless it is stored already, or a server runs it.

@@ -23,6 +23,7 @@ from typing import Any, BinaryIO, Literal
 
 from assistant.errors import ModelError, SequiturError
 from assistant.llm.memory_trim import trim_memory
+from assistant.llm.turn_queue import Resting
 from assistant.protocols import Engine
 from assistant.settings import Backend
 from assistant.types import Choice, Completion, Messages, Options
@@ -30,6 +31,7 @@ from assistant.types import Choice, Completion, Messages, Options
 _LOG = logging.getLogger(__name__)
 _POLL = 0.02
 _SECONDS_TO_END = 5.0
+_NO_CALL = -1
 
 # An answer to a call: pieces of a stream, then its result, or the error that it raised.
 Reply = tuple[Literal["piece", "result", "error"], Any]
@@ -99,6 +101,10 @@ class SubprocessEngine:
         """As the engine does it."""
         scores: list[float] = self._result(self._call("score", (list(batch),)), stop)
         return scores
+
+    def rest(self, seconds: float) -> None:
+        """As the engine does it, if it can; doesn't wait for it."""
+        self._tell(_NO_CALL, "rest", (seconds,))
 
     def close(self) -> None:
         """Unload the model. Calls under way fail."""
@@ -173,8 +179,12 @@ class SubprocessEngine:
         self._stop(call)
 
     def _stop(self, call: int) -> None:
+        self._tell(call, "stop", ())
+
+    def _tell(self, call: int, method: str, arguments: tuple[Any, ...]) -> None:
+        """Send what has no reply; nothing is done if the process has ended."""
         with suppress(OSError, ValueError):
-            self._send((call, "stop", ()))
+            self._send((call, method, arguments))
 
     def _ended_error(self) -> ModelError:
         if not self._open:
@@ -208,9 +218,12 @@ class _Server:
             if method == "stop":
                 if stop := self._stops.get(call):
                     stop.set()
-                continue
-            self._stops[call] = Event()
-            Thread(target=self._work, args=(call, method, arguments), daemon=True).start()
+            elif method == "rest":
+                if isinstance(self._llm, Resting):
+                    self._llm.rest(*arguments)
+            else:
+                self._stops[call] = Event()
+                Thread(target=self._work, args=(call, method, arguments), daemon=True).start()
 
     def _create_engine(self, make: Callable[..., Engine], arguments: tuple[Any, ...]) -> tuple[str, Backend, int, bool]:
         self._llm = make(*arguments)

@@ -5,15 +5,16 @@ ends, so that answers that were begun are finished before others begin. `fair_qu
 that are under way.
 
 Until then a turn looks for its first sources, which takes a moment, and those that are under way give way to it: they
-ask nothing new of a model or a judge meanwhile.
+ask nothing new of a model or a judge meanwhile, and the engine makes no step for them, if it can rest.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from threading import Event
 from time import monotonic
+from typing import Protocol, runtime_checkable
 
 from assistant.llm.fair_queue import FairQueue, Ticket
 from assistant.llm.wrapper import Wrapper
@@ -25,6 +26,15 @@ NEW_TURN_SECONDS = 5.0
 _POLL = 0.05
 
 
+@runtime_checkable
+class Resting(Protocol):
+    """An engine whose replies under way can wait."""
+
+    def rest(self, seconds: float) -> None:
+        """Let them wait for so many seconds, which leaves the processor to others; 0 ends the rest."""
+        ...
+
+
 class TurnQueue(FairQueue):
     """Hands out seats round robin over people.
 
@@ -32,20 +42,25 @@ class TurnQueue(FairQueue):
     counts as waiting since their first one got its seat.
     """
 
-    def __init__(self, seats: int) -> None:
+    def __init__(self, seats: int, rest: Callable[[float], None] = lambda _: None) -> None:
+        """`rest` lets the replies that are being written wait for so many seconds; see `Resting`."""
         super().__init__(seats)
+        self._rest = rest
         self._start_times: dict[Hashable, float] = {}
 
     def begin(self, turn: Hashable) -> None:
         """Note that a turn has begun."""
         with self._changed:
             self._start_times[turn] = monotonic()
+            self._rest(NEW_TURN_SECONDS)
 
     def arrive(self, turn: Hashable) -> None:
         """Note that the turn has come here, or is over: nobody has to wait for it any more."""
         with self._changed:
             if self._start_times.pop(turn, None) is not None:
                 self._changed.notify_all()
+                if not self._start_times:
+                    self._rest(0)
 
     def give_way(self, stop: Event) -> None:
         """Wait until the turns that have just begun have come here, or `stop` is set.

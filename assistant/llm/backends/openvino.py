@@ -137,6 +137,11 @@ class OpenVino:
         """
         return [self._score(self._fitting(messages), self._plain(defuse(text)), stop) for messages, text in batch]
 
+    def rest(self, seconds: float) -> None:
+        """Let replies under way wait for so many seconds, which leaves the processor to others; 0 ends the rest."""
+        if loop := self._loop:
+            loop.rest(seconds)
+
     def close(self) -> None:
         """Unload the model; replies under way end as cancelled."""
         with self._lock:

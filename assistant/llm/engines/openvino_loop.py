@@ -7,11 +7,13 @@ engine; whoever asked is let go at once.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from queue import Empty, SimpleQueue
 from threading import Condition, Event, Thread, main_thread
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,8 @@ from assistant.llm.fair_queue import FairQueue
 PIECE = 128
 _POLL = 0.02
 _WATCH = 0.25
+# Seconds of steps between two rests, so that replies go on where people never cease to ask.
+_BETWEEN_RESTS = 1.0
 
 Token = tuple[int, float]  # and its natural-log probability
 
@@ -91,6 +95,7 @@ class Loop:
         self._changed = Condition()
         self._broken = ""
         self._closing = False
+        self._rest_end = -math.inf
         # No daemon: one that is killed inside a step aborts the whole process.
         self._thread = Thread(target=self._run, name="openvino")
         self._thread.start()
@@ -112,6 +117,19 @@ class Loop:
             self._unended.add(job)
             self._changed.notify()
         return job
+
+    def rest(self, seconds: float) -> None:
+        """Make no step for so many seconds, which leaves the processor to others; 0 ends the rest.
+
+        A rest is not made longer, and after one there are steps for a second before the next begins.
+        """
+        with self._changed:
+            now = monotonic()
+            if not seconds:
+                self._rest_end = min(self._rest_end, now)
+            elif now >= self._rest_end + _BETWEEN_RESTS:
+                self._rest_end = now + seconds
+            self._changed.notify()
 
     def close(self) -> None:
         """End all jobs, and then the loop."""
@@ -144,6 +162,7 @@ class Loop:
             if new_jobs is None:
                 break
             active_jobs += self._admitted(new_jobs)
+            self._wait_for_end_of_rest()
             active_jobs = self._stepped(active_jobs)
         for job in active_jobs:
             job.handle.cancel()
@@ -163,6 +182,11 @@ class Loop:
                 return None
             new_jobs, self._waiting = self._waiting, []
             return new_jobs
+
+    def _wait_for_end_of_rest(self) -> None:
+        with self._changed:
+            while (seconds := self._rest_end - monotonic()) > 0 and not self._must_end():
+                self._changed.wait(min(seconds, _WATCH))
 
     def _must_end(self) -> bool:
         return self._closing or not main_thread().is_alive()
