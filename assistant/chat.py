@@ -190,7 +190,7 @@ class Chat:
     def _find(self, user: str, conversation: str, turn_id: str) -> tuple[Turn, tuple[Turn, ...], bool]:
         """The turn, those before it, and whether it is being compared."""
         stored_conversation = self._conversations.get(user, conversation)
-        position = stored_conversation.place(turn_id)
+        position = stored_conversation.position_of(turn_id)
         if position < 0:
             raise SequiturError("This reply is no longer part of the conversation; reload the page.")
         turn = stored_conversation.turns[position]

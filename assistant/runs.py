@@ -234,7 +234,7 @@ class Runs:
         """Whether something is being written in a conversation, or is about to be, by whichever process."""
         with self._lock:
             is_here = (user, conversation) in self._runs
-        return is_here or bool(self._shared and self._shared.elsewhere(conversation))
+        return is_here or bool(self._shared and self._shared.is_elsewhere(conversation))
 
     def stop(self, user: str, conversation: str) -> None:
         """Stop what is being written in a conversation; what there is of it is kept."""
@@ -297,7 +297,7 @@ class Runs:
     def _stop_requests(self) -> set[tuple[str, str]]:
         """The users and conversations in which other processes were asked to stop; they hear that this one is alive."""
         try:
-            return self._shared.look() if self._shared else set()
+            return self._shared.heartbeat() if self._shared else set()
         except StoreError:
             _LOG.warning("other processes can't hear of this one", exc_info=True)
             return set()

@@ -29,7 +29,7 @@ import typer
 from typer.testing import CliRunner
 
 from assistant.chat import INTERNAL_ERROR
-from assistant.commands.common import print_text, error_console
+from assistant.commands.common import error_console, print_text
 from assistant.errors import LibraryError, SequiturError
 from assistant.library import apart
 from assistant.library.readers import read, suffixes
@@ -617,7 +617,9 @@ def attacks(
 
 
 def _print_row(row: Row) -> Row:
-    error_console.print(f"{row.name}: {row.tries} tries, {len(row.through)} not held off; {row.note}", style="dim", markup=False)
+    error_console.print(
+        f"{row.name}: {row.tries} tries, {len(row.through)} not held off; {row.note}", style="dim", markup=False
+    )
     for breach in row.through[:10]:
         print_text(f"  {breach}", error_console)
     return row

@@ -23,7 +23,7 @@ from typing import Annotated, Any
 import typer
 
 from assistant.chat import Chat, PartsSource
-from assistant.commands.common import load_with_bars, error_console
+from assistant.commands.common import error_console, load_with_bars
 from assistant.commands.option_groups import ModelOptions
 from assistant.commands.turn_options import TurnOptions
 from assistant.errors import LibraryError, SequiturError

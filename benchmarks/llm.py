@@ -17,7 +17,7 @@ from typing import Annotated, Any, get_args
 
 import typer
 
-from assistant.commands.common import output_console, create_results_folder, error_console, report_write_errors
+from assistant.commands.common import create_results_folder, error_console, output_console, report_write_errors
 from assistant.commands.exit_status import at_end
 from assistant.commands.experiment import print_summary
 from assistant.commands.option_groups import SettingsOptions

@@ -28,7 +28,7 @@ import httpx
 import psutil
 import typer
 
-from assistant.commands.common import print_text, error_console
+from assistant.commands.common import error_console, print_text
 from assistant.errors import ModelError
 from assistant.settings import PREFIX
 from assistant.store.database import connect

@@ -35,7 +35,7 @@ import numpy as np
 import psutil
 import typer
 
-from assistant.commands.experiment import MeasurementOptions, command_line, print_summary, print_run_folder
+from assistant.commands.experiment import MeasurementOptions, command_line, print_run_folder, print_summary
 from assistant.commands.progress_bars import bar
 from assistant.errors import DataError
 from assistant.experiment.datasets import Question, fingerprint, read_questions, sample
@@ -47,7 +47,7 @@ from assistant.protocols import Progress, Retriever, silent
 from assistant.retrieve import jvm
 from assistant.retrieve.bm25 import Bm25, searchable
 from assistant.retrieve.dense import MAX_EXACT_VECTORS, Dense, build_dense, read_manifest
-from assistant.retrieve.encoder_pieces import Encoder, text_pieces, pieces_of
+from assistant.retrieve.encoder_pieces import Encoder, pieces_of, text_pieces
 from assistant.retrieve.retrievers.hybrid import Hybrid
 from assistant.settings import Settings
 from assistant.types import Passage

@@ -16,7 +16,7 @@ import typer
 from pandas import DataFrame
 
 from assistant.commands.common import by_words, error_console
-from assistant.commands.experiment import corpus_index, load_parts
+from assistant.commands.experiment import corpus_index, load_turn_parts
 from assistant.commands.option_groups import ModelOptions
 from assistant.evaluation.answers import Experiment, Material, PassageProvider, prepare
 from assistant.evaluation.scores import Setting
@@ -126,7 +126,7 @@ def strategies(  # noqa: PLR0913 - the experiment's knobs
     experiment = Experiment(corpus, questions, names, (Setting(k),), limit=limit, seed=seed)
     material = prepare(experiment)
     settings = by_words(options.load_settings())
-    parts = load_parts(settings, corpus_index(corpus, settings))
+    parts = load_turn_parts(settings, corpus_index(corpus, settings))
     costs = measure(experiment, material, parts, rounds, each=_tell)
     ratio_rows = {name: asdict(ratio) for name, ratio in ratios(costs).items()}
     report = {"model": parts.llm.name, "ratios": ratio_rows, "costs": [asdict(cost) for cost in costs]}

@@ -16,7 +16,7 @@ from typing import Annotated, Any, get_args
 import typer
 
 from assistant import turn as flow
-from assistant.commands.common import load_with_bars, error_console
+from assistant.commands.common import error_console, load_with_bars
 from assistant.commands.experiment import print_summary
 from assistant.commands.option_groups import ModelOptions
 from assistant.commands.turn_options import TurnOptions

@@ -166,7 +166,8 @@ def _lasts(texts: Sequence[str], embedder: Embedder) -> list[bool]:
     vectors = _CACHE.encode([*lasting, *passing, *texts], embedder)
     similar = vectors[len(lasting) + len(passing) :] @ vectors[: len(lasting) + len(passing)].T
     return [
-        bool(lasts) for lasts in _nearest(similar[:, : len(lasting)]) - _nearest(similar[:, len(lasting) :]) > LASTING_MARGIN
+        bool(lasts)
+        for lasts in _nearest(similar[:, : len(lasting)]) - _nearest(similar[:, len(lasting) :]) > LASTING_MARGIN
     ]
 
 

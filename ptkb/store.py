@@ -248,7 +248,9 @@ def validated(text: str) -> str:
         FactError: it is empty, too long, or has characters that can't be stored or shown.
     """
     normalised = re.sub(r"[ \t\r\n]+", " ", text).strip()
-    if len(normalised) > MAX_CHARS_PER_LETTER * MAX_FACT_CHARS:  # before it is composed, which takes time by the square of the length
+    if (
+        len(normalised) > MAX_CHARS_PER_LETTER * MAX_FACT_CHARS
+    ):  # before it is composed, which takes time by the square of the length
         raise _too_long(normalised)
     normalised = unicodedata.normalize("NFC", normalised)
     if any(unicodedata.category(char) in _REFUSED for char in normalised):

@@ -47,7 +47,7 @@ def engine(reopened: Callable[[], Engine]) -> Engine:
     conversations, tokens = Conversations(engine), AccessTokens(engine)
     for user in ("ruth", "bob"):
         Logins(engine).add(user, PASSWORD)
-        Logins(engine).meet(user, "192.0.2.1")
+        Logins(engine).note_address(user, "192.0.2.1")
         Ptkb(engine).set_fields(user, {Ptkb(engine).add(user, f"{user} eats lentils.").id: "food"})
         turn = Turn(f"What does {user} eat?", status="done")
         conversations.save_turn(user, conversations.new(user).id, turn)
@@ -85,7 +85,7 @@ def test_all_that_is_a_users_own_goes_and_nothing_else(settings: Settings, engin
     said = remove(settings, "ruth", "--yes")
     assert said == "The account of ruth is deleted with all that was its own.\n"
     assert accounts.of("ruth") == NOTHING
-    assert not Logins(engine).has_met("ruth", "192.0.2.1")
+    assert not Logins(engine).knows_address("ruth", "192.0.2.1")
     assert rows(settings, "ruth") == []
     assert rows(settings, "bob") == others
     assert accounts.of("bob") == ALL

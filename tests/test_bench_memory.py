@@ -53,7 +53,7 @@ class Broken(Talker):
 
 
 def asked(parts: Parts, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> str:
-    monkeypatch.setattr(memory, "ready", lambda _: Given(parts))
+    monkeypatch.setattr(memory, "load_with_bars", lambda _: Given(parts))
     from assistant.__main__ import app
 
     result = CliRunner().invoke(app, ["bench", "memory", *arguments], catch_exceptions=False)

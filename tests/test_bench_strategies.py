@@ -57,7 +57,7 @@ def test_the_command_writes_ratios_beside_concatenation(files, parts: Parts, tmp
     def reading(_settings: object, retriever: Retriever) -> Parts:
         return replace(parts, llm=Reader(), retriever=retriever)
 
-    monkeypatch.setattr("benchmarks.strategies.with_models", reading)
+    monkeypatch.setattr("benchmarks.strategies.load_turn_parts", reading)
     corpus, questions = map(str, files)
     words = ["strategies", "--corpus", corpus, "--questions", questions, "--k", "2", "--rounds", "2", "--limit", "2"]
     words += ["--strategy", "post_fusion", "--out", str(tmp_path / "b"), "--data-dir", str(tmp_path / "data")]

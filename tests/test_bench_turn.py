@@ -57,7 +57,7 @@ def test_medians_are_over_the_turns_that_have_the_measure() -> None:
 def test_turns_without_a_source_are_told_as_such(parts: Parts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     without = replace(parts, llm=Talker(), retriever=FixedRetriever([]))
     loader = SimpleNamespace(settings=parts.settings, parts=lambda _user, _choices: without)
-    monkeypatch.setattr(bench_turn, "ready", lambda _: loader)
+    monkeypatch.setattr(bench_turn, "load_with_bars", lambda _: loader)
     words = ["turn", "--runs", "1", "--out", str(tmp_path / "b"), "--data-dir", str(tmp_path)]
     result = CliRunner().invoke(commands.app, words, catch_exceptions=False, env={"COLUMNS": "160"})
     [row] = [line for line in result.stdout.splitlines() if "median" in line]
@@ -82,7 +82,7 @@ def test_results_that_can_not_be_written_are_told(
 ) -> None:
     silent = replace(parts, llm=Talker(), retriever=FixedRetriever([]))
     loader = SimpleNamespace(settings=parts.settings, parts=lambda _user, _choices: silent)
-    monkeypatch.setattr(bench_turn, "ready", lambda _: loader)
+    monkeypatch.setattr(bench_turn, "load_with_bars", lambda _: loader)
     (tmp_path / "b" / "turn.json").mkdir(parents=True)
     words = ["turn", "--runs", "1", "--out", str(tmp_path / "b"), "--data-dir", str(tmp_path)]
     with pytest.raises(DataError, match=r"The results can't be written to .*; choose another"):

@@ -247,7 +247,7 @@ def test_a_commit_is_seen_by_the_next_search(tmp_path):
 
 
 def test_a_commit_to_a_folder_that_was_long_settled_is_seen(tmp_path, monkeypatch):
-    monkeypatch.setattr("assistant.retrieve.bm25.SETTLED", -(10**18))
+    monkeypatch.setattr("assistant.retrieve.bm25.SETTLED_NANOSECONDS", -(10**18))
     found = Bm25(build(tmp_path, PASSAGES))
     listed = []
     monkeypatch.setattr(os, "scandir", lambda folder, of=os.scandir: listed.append(folder) or of(folder))

@@ -108,7 +108,7 @@ def run(parts: Parts, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
 
     def run(*arguments: str, replies: Sequence[object], lines: str = "") -> tuple[Result, ScriptedLLM]:
         llm = ScriptedLLM(list(replies))
-        monkeypatch.setattr(ask, "ready", lambda _: Given(replace(parts, llm=llm)))
+        monkeypatch.setattr(ask, "load_with_bars", lambda _: Given(replace(parts, llm=llm)))
         words = [*arguments, "--data-dir", str(tmp_path)]
         return CliRunner().invoke(app, words, input=lines, env={"COLUMNS": "200"}), llm
 

@@ -74,7 +74,7 @@ class Elsewhere:
 
         cluster = Cluster(self.settings.retrieve)
         index = cluster.index("kitchen", encoder)
-        index.bring(PASSAGES, len(PASSAGES), "all", silent)
+        index.synchronise(PASSAGES, len(PASSAGES), "all", silent)
         return cluster, [index]
 
 

@@ -277,7 +277,7 @@ def test_the_approximate_index_agrees_with_the_exact_one(tmp_path, monkeypatch):
 
     passages = [Passage(str(n), "", f"number {n}") for n in range(2000)]
     build_dense(tmp_path / "exact", passages, Vectors(), quiet)
-    monkeypatch.setattr(dense, "EXACT", 1000)
+    monkeypatch.setattr(dense, "MAX_EXACT_VECTORS", 1000)
     monkeypatch.setattr(dense, "PROBES", 60)
     build_dense(tmp_path / "lists", passages, Vectors(), quiet)
     exact, lists = (Dense(tmp_path / one, Vectors(), by_id(passages)) for one in ("exact", "lists"))
@@ -336,7 +336,7 @@ def test_a_librarys_vectors_follow_its_documents(tmp_path):
 @pytest.mark.lucene
 @pytest.mark.parametrize("exact", [100, 0], ids=["exact", "lists"])
 def test_a_librarys_damaged_index_is_made_again_from_its_vectors(tmp_path, monkeypatch, exact):
-    monkeypatch.setattr(dense, "EXACT", exact)
+    monkeypatch.setattr(dense, "MAX_EXACT_VECTORS", exact)
     settings, embedder = Settings(data_dir=tmp_path), WordEmbedder()
     library_of(settings, "one", PASSAGES)
     shelves = DenseShelves(settings, lambda _progress: embedder)

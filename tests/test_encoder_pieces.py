@@ -1,7 +1,7 @@
 import pytest
 
 from assistant.retrieve.encoded import key_of
-from assistant.retrieve.encoder_pieces import BySentences, text_pieces, encoded_queries, pieces_of, texts_of
+from assistant.retrieve.encoder_pieces import BySentences, encoded_queries, pieces_of, text_pieces, texts_of
 from assistant.text.chunks import count_words
 from assistant.types import Passage
 

@@ -71,7 +71,7 @@ def test_ways_to_tell_what_is_unknown_are_summed_up(files, parts, tmp_path, monk
     def reading(_settings: object, retriever: Retriever) -> Parts:
         return replace(parts, llm=Reader(), retriever=retriever)
 
-    monkeypatch.setattr("assistant.commands.evaluate.with_models", reading)
+    monkeypatch.setattr("assistant.commands.evaluate.load_turn_parts", reading)
     corpus, questions = files
     mars = {"id": "qMars", "question": "capital of Mars?", "answers": ["none"], "gold": []}
     asked = lines(tmp_path / "more.jsonl", *map(json.loads, questions.read_text().splitlines()), mars)
@@ -88,7 +88,7 @@ def test_ways_to_tell_what_is_unknown_are_summed_up(files, parts, tmp_path, monk
 def test_rewrites_are_compared_and_searched_for(parts, tmp_path, monkeypatch) -> None:
     llm = ScriptedLLM(["What is the capital of France?"])
     monkeypatch.setattr(
-        "assistant.commands.evaluate.with_models", lambda _, retriever: replace(parts, llm=llm, retriever=retriever)
+        "assistant.commands.evaluate.load_turn_parts", lambda _, retriever: replace(parts, llm=llm, retriever=retriever)
     )
     first = {"n": 1, "question": "Where is France?", "rewrite": "Where is France?", "history_answer": "In Europe."}
     second = {"n": 2, "question": "And its capital?", "rewrite": "What is the capital of France?", "history_answer": ""}

@@ -246,7 +246,7 @@ def test_the_command_writes_rows_summary_and_report(
         data_dir=tmp_path, hub=False, relevance=RelevanceSettings(estimator="none"),
         turn=TurnSettings(strategy="concat", loop="retrieve_then_generate"),
     )  # fmt: skip
-    monkeypatch.setattr(evaluate, "ready", lambda knobs: source)
+    monkeypatch.setattr(evaluate, "load_with_bars", lambda knobs: source)
     monkeypatch.setattr("assistant.commands.option_groups.settings_of", lambda *_, **__: usual)
     path = lines(tmp_path / "s.jsonl", ROW)
     given = ["evaluate", "scenarios", "--scenarios", str(path), "--out", str(tmp_path / "out"), "--json"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from markdown_it import MarkdownIt
 
-from assistant.store.export import document, block_quote
+from assistant.store.export import block_quote, document
 from assistant.types import Answer, Turn
 
 

@@ -46,7 +46,7 @@ def cluster(there: StandIn) -> Cluster:
 
 
 def brought(index: Index, passages: list[Passage], mark: str = "one", progress: Progress = silent) -> Index:
-    index.bring(passages, len(passages), mark, progress)
+    index.synchronise(passages, len(passages), mark, progress)
     return index
 
 
@@ -70,7 +70,7 @@ class TestBringing:
         there_before = brought(index, MANY[:64])
         assert cluster.marks([there_before])
         with pytest.raises(KeyboardInterrupt):
-            index.bring(breaking(), 200, "all", silent)
+            index.synchronise(breaking(), 200, "all", silent)
         there.sent.clear()
         brought(index, MANY, "all", lambda done, total: told.append((done, total)))
         assert 0 < len(there.sent) <= 136
@@ -94,7 +94,10 @@ class TestBringing:
         passage = Passage("care-1", "Manual", "Rinse the tank.", source="m.pdf", page=3, heading="Care > Cleaning")
         index = brought(cluster.index("manual"), [passage])
         vectors = brought(cluster.index("manual", WORDS), [passage])
-        found = [*WordRetriever(cluster, [index]).search("cleaning", 1), *VectorRetriever(cluster, [vectors], WORDS).search("tank", 1)]
+        found = [
+            *WordRetriever(cluster, [index]).search("cleaning", 1),
+            *VectorRetriever(cluster, [vectors], WORDS).search("tank", 1),
+        ]
         assert [replace(one, score=0.0) for one in found] == [passage, passage]
 
     def test_vectors_are_of_one_encoder_and_stand_apart(self, cluster: Cluster, there: StandIn) -> None:
@@ -102,7 +105,9 @@ class TestBringing:
         assert index.name.startswith("sequitur.kitchen.")
         vector = there.indexes[index.name]["mappings"]["properties"]["pieces"]["properties"]["vector"]
         assert (vector["type"], vector["dimension"]) == ("knn_vector", WORDS.encode(["?"]).shape[1])
-        best = VectorRetriever(cluster, [index], WORDS).search("Milk\nMilk is a source of calcium. Milk holds lactose.", 1)[0]
+        best = VectorRetriever(cluster, [index], WORDS).search(
+            "Milk\nMilk is a source of calcium. Milk holds lactose.", 1
+        )[0]
         assert best.id == "milk"
         assert best.score == pytest.approx(1, abs=1e-4)
 

@@ -130,8 +130,8 @@ def test_where_a_fact_came_from_and_was_used_last_is_known_until_the_message_goe
         shows = (RankedFact("f", "I run.", 0.5, used=True, shows=True),)
         store.save_turn("me", made, Turn(name, id=name, status="done", facts=shows))
     assert store.last_uses("me") == {"f": MessageLink(made, "two", "two")}
-    assert store.spots("me", ["one", "gone"]) == {"one": MessageLink(made, "one", "one")}
-    assert store.last_uses("you") == store.spots("you", ["one"]) == {}
+    assert store.message_links("me", ["one", "gone"]) == {"one": MessageLink(made, "one", "one")}
+    assert store.last_uses("you") == store.message_links("you", ["one"]) == {}
     store.remove_turn("me", made, "two")
     assert store.last_uses("me") == {"f": MessageLink(made, "one", "one")}
 

@@ -97,19 +97,19 @@ def test_a_process_asked_to_stop_hears_of_it_and_no_other_user_can_ask(mine: Lea
     other.begin("ada", "d")
     mine.stop("ada", "c")
     mine.stop("bob", "d")
-    assert (mine.look(), other.look()) == (set(), {("ada", "c")})
+    assert (mine.heartbeat(), other.heartbeat()) == (set(), {("ada", "c")})
 
 
 def test_one_on_another_computer_counts_as_dead_once_it_is_silent(mine: Leases, other: Leases, engine: Engine) -> None:
     other.begin("ada", "c")
     silent_for(engine, MAX_SILENT_SECONDS - 5)
-    other.look()
+    other.heartbeat()
     silent_for(engine, MAX_SILENT_SECONDS - 5)
     with pytest.raises(BusyError):
         mine.begin("ada", "c")
     silent_for(engine, 10)
     assert mine.begin("ada", "c") == 1
-    assert other.look() == set()
+    assert other.heartbeat() == set()
 
 
 def test_one_on_this_computer_counts_as_dead_at_once(mine: Leases, engine: Engine) -> None:
@@ -231,7 +231,7 @@ def test_a_worker_whose_clock_is_wrong_writes_the_moments_of_the_server(
     with time_machine.travel(now() + timedelta(days=400)):
         before, other = store.new("ada"), store.new("ada")
         store.save_turn("ada", other.id, Turn("Why?"))
-        logins.meet("ada", "192.0.2.1")
+        logins.note_address("ada", "192.0.2.1")
         uses.begin("ada")
         tokens, ptkb = AccessTokens(engine), Ptkb(engine)
         fact = ptkb.switch("ada", ptkb.add("ada", "I like tea.").id, on=False)
@@ -240,8 +240,8 @@ def test_a_worker_whose_clock_is_wrong_writes_the_moments_of_the_server(
         [used] = uses.of_all(1)
     store.save_turn("ada", before.id, Turn("Why?"))
     assert [one.id for one in store.list("ada")] == [before.id, other.id]
-    logins.meet("ada", "192.0.2.2")
-    assert [logins.has_met("ada", address) for address in ("192.0.2.1", "192.0.2.2")] == [False, True]
+    logins.note_address("ada", "192.0.2.2")
+    assert [logins.knows_address("ada", address) for address in ("192.0.2.1", "192.0.2.2")] == [False, True]
     [token] = tokens.list("ada")
     told = [moment for one in (fact, *ptkb.facts("ada"), other) for moment in (one.created, one.changed)]
     days = {*(str(moment.date()) for moment in told), token.created[:10], token.used[:10], used.last}

@@ -3,7 +3,6 @@ from typing import Literal
 import pytest
 
 from assistant.text.sentences import (
-    surrounding_sentences,
     clean,
     ends_a_sentence,
     finished_text,
@@ -11,6 +10,7 @@ from assistant.text.sentences import (
     quote,
     sentences,
     shorten,
+    surrounding_sentences,
     whole_sentences,
 )
 from assistant.types import Completion, Span

@@ -42,7 +42,7 @@ def test_names_that_nobody_can_have_take_no_time(engine: Engine, name: str) -> N
     logins = Logins(engine)
     began = time.thread_time()
     assert not logins.check(name, PASSWORD)
-    assert not logins.has_met(name, "192.0.2.1")
+    assert not logins.knows_address(name, "192.0.2.1")
     with pytest.raises(SettingsError, match="A user's name has"):
         logins.add(name, PASSWORD)
     assert time.thread_time() - began < 1
@@ -52,13 +52,13 @@ def test_of_each_user_the_last_addresses_are_known(engine: Engine) -> None:
     logins = Logins(engine)
     logins.add("ada", PASSWORD)
     for n in range(MAX_ADDRESSES + 1):
-        logins.meet("ada", f"192.0.2.{n}")
-    logins.meet("bob", "192.0.2.0")
-    known = [n for n in range(MAX_ADDRESSES + 2) if Logins(engine).has_met("ada", f"192.0.2.{n}")]
+        logins.note_address("ada", f"192.0.2.{n}")
+    logins.note_address("bob", "192.0.2.0")
+    known = [n for n in range(MAX_ADDRESSES + 2) if Logins(engine).knows_address("ada", f"192.0.2.{n}")]
     assert known == list(range(1, MAX_ADDRESSES + 1))
     logins.remove("ada")
-    assert not logins.has_met("ada", "192.0.2.1")
-    assert logins.has_met("bob", "192.0.2.0")
+    assert not logins.knows_address("ada", "192.0.2.1")
+    assert logins.knows_address("bob", "192.0.2.0")
 
 
 @pytest.mark.parametrize("password", ["password", "12345678", "qwertyuiop", "annannann", "a" * 100, "adalovelace1"])

@@ -77,7 +77,7 @@ def test_a_version_is_kept_beside_its_turn_and_shown_once_chosen(store: Conversa
     read = store.get("me", made)
     assert [turn.id for turn in read.turns] == [new.id, two.id]
     assert read.versions == {new.id: (one.id, new.id)}
-    assert [read.place(turn) for turn in (one.id, new.id, two.id, "none")] == [0, 0, 1, -1]
+    assert [read.position_of(turn) for turn in (one.id, new.id, two.id, "none")] == [0, 0, 1, -1]
     assert store.list("me")[0].turns == 2
     newer = said("one", "a third 1")
     store.save_turn("me", made, newer, Version(new.id))  # a version of a version is one of the same reply

@@ -18,7 +18,7 @@ from typer import Argument, Option
 
 from assistant import turn as flow
 from assistant.chat import addressed, exchanges, unanswered, within
-from assistant.commands.common import output_console, load_with_bars, error_console
+from assistant.commands.common import error_console, load_with_bars, output_console
 from assistant.commands.option_groups import ModelOptions
 from assistant.commands.turn_options import TurnOptions
 from assistant.errors import LibraryError, SequiturError
@@ -56,11 +56,11 @@ class AskOptions(TurnOptions):
         Option(help="What happens where no passage seems to answer, as in relevance.if_unanswerable."),
     ] = None
 
-    def settled(self, options: ModelOptions) -> Settings:
+    def merged_settings(self, options: ModelOptions) -> Settings:
         """The settings, with these options on top."""
         return options.load_settings(retrieve={"retriever": self.retriever}, library=self.library)
 
-    def beginning(self, settings: Settings) -> Callable[..., Turn]:
+    def turn_factory(self, settings: Settings) -> Callable[..., Turn]:
         """A function that begins a turn from an utterance and the turns before it, with the chosen options and facts.
 
         A missing collection is reported before anything is loaded.
@@ -84,29 +84,29 @@ class AskOptions(TurnOptions):
 def ask(
     question: Annotated[str, Argument(help="What you want to know.")],
     *,
-    asked: AskOptions,
+    ask_options: AskOptions,
     as_data: Annotated[bool, Option("--json", help="Print the turn as JSON.")] = False,
     options: ModelOptions,
 ) -> None:
     """Ask one question and print the answer with its sources."""
-    settings = asked.settled(options)
+    settings = ask_options.merged_settings(options)
     question = flow.accepted(question, settings.turn.max_utterance_chars)
-    turn = asked.beginning(settings)(question)
+    turn = ask_options.turn_factory(settings)(question)
     finish(run(turn, load_with_bars(settings), quiet=as_data), as_data)
 
 
-def chat(*, asked: AskOptions, options: ModelOptions) -> None:
+def chat(*, ask_options: AskOptions, options: ModelOptions) -> None:
     """Talk in the terminal; an empty line or Ctrl-D ends it, Ctrl-C stops an answer."""
-    settings = asked.settled(options)
-    beginning = asked.beginning(settings)
+    settings = ask_options.merged_settings(options)
+    begin_turn = ask_options.turn_factory(settings)
     loader = load_with_bars(settings)
     turns: list[Turn] = []
-    if asked.temporary:
+    if ask_options.temporary:
         error_console.print("Temporary chat: none of your stored facts are read, and nothing is kept.", style="dim")
     error_console.print("Ask away; an empty line ends the conversation.", style="dim")
     for utterance in _lines():
         try:
-            turn = run(beginning(utterance, turns), loader)
+            turn = run(begin_turn(utterance, turns), loader)
         except SequiturError as error:
             error_console.print(str(error), style="red", markup=False)
             continue
@@ -133,7 +133,10 @@ def _lines() -> Iterator[str]:
 def run(turn: Turn, loader: Loader, quiet: bool = False) -> Turn:
     """Run a turn and show it as it grows; where it is `quiet`, only what it is doing, on the error stream."""
     stop = Event()
-    with _stopping(stop), Live(console=error_console if quiet else output_console, refresh_per_second=8, transient=quiet) as live:
+    with (
+        _stopping(stop),
+        Live(console=error_console if quiet else output_console, refresh_per_second=8, transient=quiet) as live,
+    ):
         for turn in flow.run(turn, loader.parts("me", turn.choices), stop):
             live.update(_headline(turn) if quiet else _reply(turn))
     return turn
@@ -182,15 +185,21 @@ def show_sources(turn: Turn) -> None:
         output_console.print(Padding(f"\\[{source.n}] {title}: {escape(source.quote)}", (0, 0, 0, 2)))
     for sentence in turn.sentences:
         if sentence.state == "not" and unsourced_kind(turn) != "own":
-            output_console.print(Padding(f"Not found in the sources: {escape(sentence.text)}", (0, 0, 0, 2)), style="dim")
+            output_console.print(
+                Padding(f"Not found in the sources: {escape(sentence.text)}", (0, 0, 0, 2)), style="dim"
+            )
     if turn.own_answer:
-        output_console.print(Padding(f"The model's own knowledge, without a source: {escape(turn.own_answer)}", (0, 0, 0, 2)))
+        output_console.print(
+            Padding(f"The model's own knowledge, without a source: {escape(turn.own_answer)}", (0, 0, 0, 2))
+        )
     _show_listed(turn)
     for event in events(turn):
         output_console.print(Padding(escape(event), (0, 0, 0, 2)), style="dim")
     if turn.confidence:
         level_note = ", which counts as not in the library" if turn.confidence.level == "none" else ""
-        output_console.print(f"  Chance that a passage answers this: {turn.confidence.value:.0%}{level_note}.", style="dim")
+        output_console.print(
+            f"  Chance that a passage answers this: {turn.confidence.value:.0%}{level_note}.", style="dim"
+        )
     if passed_over(turn):
         titles = ", ".join(dict.fromkeys(passage.full_title or passage.id for passage in turn.passages))
         output_console.print(f"  Found, but not used: {escape(titles)}.", style="dim")
@@ -211,4 +220,6 @@ def _show_listed(turn: Turn) -> None:
     for fact in stored:
         output_console.print(Padding(f"{fact.id}  {escape(fact.text)}", (0, 0, 0, 2)), style="dim")
     if len(stored) < len(turn.listed):
-        output_console.print("  What came with --fact is known for this run only; leave it out to forget it.", style="dim")
+        output_console.print(
+            "  What came with --fact is known for this run only; leave it out to forget it.", style="dim"
+        )

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.filesize import decimal
 
-from assistant.commands.common import print_text, error_console
+from assistant.commands.common import error_console, print_text
 from assistant.commands.option_groups import SettingsOptions
 from assistant.settings import default_file, usual_file
 from assistant.upkeep.archive import MODELS, SETTINGS, Manifest

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from assistant.commands.ask import finish, run
-from assistant.commands.common import load_with_bars, error_console
+from assistant.commands.common import error_console, load_with_bars
 from assistant.commands.option_groups import ModelOptions
 from assistant.commands.turn_options import TurnOptions
 from assistant.types import Turn, WorkKind

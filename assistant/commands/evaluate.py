@@ -14,17 +14,17 @@ from typing import Annotated
 
 from typer import Argument, BadParameter, Option
 
-from assistant.commands.common import ComparedRetriever, by_words, load_llm, load_with_bars, error_console
+from assistant.commands.common import ComparedRetriever, by_words, error_console, load_llm, load_with_bars
 from assistant.commands.experiment import (
-    JudgeOptions,
     EmptyRetriever,
+    JudgeOptions,
     ResultOptions,
     RunOptions,
-    embedder_of,
     corpus_index,
+    embedder_of,
     language_model,
+    load_turn_parts,
     print_summary,
-    load_parts,
 )
 from assistant.commands.option_groups import Group
 from assistant.commands.progress_bars import bar, with_bar
@@ -184,7 +184,7 @@ def evaluate_ranking(
     def finder() -> Finder:
         searcher = _retriever(knobs, experiment.corpus, by_sentences)
         searcher = ranking.WithoutStopWords(searcher) if stop_words else searcher
-        load_parts = cache(lambda: with_batching(load_parts(knobs, searcher), jobs))
+        load_parts = cache(lambda: with_batching(load_turn_parts(knobs, searcher), jobs))
         return Finder(knobs, searcher, load_parts, experiment.rounds, experiment.iterations)
 
     options.perform(task, finder, jobs)
@@ -212,7 +212,7 @@ def evaluate_rewriting(
     retriever = _retriever(knobs, corpus) if corpus else None
     missing = sum(not follow_up.human for follow_up in all_follow_ups)
     task = rewriting.Rewriting(dialogues, follow_ups, model_of(knobs), sample.seed, retriever, judgements, missing)
-    options.perform(task, lambda: with_batching(load_parts(knobs, retriever or EmptyRetriever()), jobs), jobs)
+    options.perform(task, lambda: with_batching(load_turn_parts(knobs, retriever or EmptyRetriever()), jobs), jobs)
 
 
 # --- judges of pairs and messages --------------------------------------------------------------------------------
@@ -448,7 +448,7 @@ def evaluate_groundedness(  # noqa: PLR0913 - the experiment's knobs
     task = groundedness.Groundedness(
         questions, sampled_questions, choices, digest, threshold, model, sample.seed, human_labels, read
     )
-    options.perform(task, lambda: load_parts(knobs, _corpus_or_library(knobs, corpus)))
+    options.perform(task, lambda: load_turn_parts(knobs, _corpus_or_library(knobs, corpus)))
 
 
 def _corpus_or_library(knobs: Settings, corpus: Path | None) -> Retriever:
@@ -611,7 +611,7 @@ def evaluate_stated(
 
 
 def _turn_parts(knobs: Settings, corpus: Path) -> Parts:
-    return load_parts(knobs, _retriever(knobs, corpus))
+    return load_turn_parts(knobs, _retriever(knobs, corpus))
 
 
 def _retriever(knobs: Settings, corpus: Path, by_sentences: bool = False) -> Retriever:

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 from typer import Option
 
-from assistant.commands.common import load_llm, output_console, print_text, error_console, report_write_errors
+from assistant.commands.common import error_console, load_llm, output_console, print_text, report_write_errors
 from assistant.commands.option_groups import ModelOptions, SettingsOptions
 from assistant.commands.progress_bars import bar, with_bar
 from assistant.errors import DataError
@@ -126,7 +126,7 @@ def corpus_index(corpus: Path, settings: Settings) -> Bm25:
     return with_bar("Index", corpus_retriever, corpus, settings)
 
 
-def load_parts(settings: Settings, retriever: Retriever) -> Parts:
+def load_turn_parts(settings: Settings, retriever: Retriever) -> Parts:
     """The parts of a turn, with the models that the settings name.
 
     Raises:

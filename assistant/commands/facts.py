@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from assistant.commands.common import print_table, print_text, error_console
+from assistant.commands.common import error_console, print_table, print_text
 from assistant.commands.option_groups import Group, SettingsOptions
 from assistant.errors import FactError
 from assistant.store.database import connect

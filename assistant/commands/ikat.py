@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from assistant.commands.common import by_words, output_console, print_text
-from assistant.commands.experiment import corpus_index, load_parts
+from assistant.commands.experiment import corpus_index, load_turn_parts
 from assistant.commands.option_groups import ModelOptions
 from assistant.commands.progress_bars import with_bar
 from assistant.commands.turn_options import TurnOptions
@@ -73,7 +73,7 @@ def ikat(  # noqa: PLR0913 - one parameter an option
     plan = play.Plan(topics, str(index) if index else choices.library, choices, kind, depth, knobs.turn.quality_model)
     run = play.open_run(into, plan, model_of(knobs))
     if any(turn not in run.rows for turn in chosen_topics.turns):
-        parts = load_parts(knobs, retriever)
+        parts = load_turn_parts(knobs, retriever)
         with_bar("Turns", play.play, chosen_topics, plan, run, parts)
     run_files = write_run(chosen_topics, run.rows, label, into)
     _report_problems(run_files, chosen_topics)

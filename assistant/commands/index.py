@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.filesize import decimal
 
-from assistant.commands.common import print_table, print_text, error_console
+from assistant.commands.common import error_console, print_table, print_text
 from assistant.commands.option_groups import SettingsOptions
 from assistant.commands.progress_bars import bar_of_bytes
 from assistant.errors import LibraryError

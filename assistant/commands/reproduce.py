@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 from typer import Argument, Exit, Option
 
-from assistant.commands.common import DataDir, print_text, settings_of, error_console
+from assistant.commands.common import DataDir, error_console, print_text, settings_of
 from assistant.errors import DataError
 from assistant.evaluation import looked_at, tables
 from assistant.evaluation.table_changes import field_changes

@@ -28,7 +28,9 @@ def search(
     if not results:
         print_text(f"No passage of '{library}' has these words.")
     for result in results:
-        output_console.print(f"[bold]{escape(result.passage.title)}[/bold]  {escape(result.passage.source)}", highlight=False)
+        output_console.print(
+            f"[bold]{escape(result.passage.title)}[/bold]  {escape(result.passage.source)}", highlight=False
+        )
         text = "".join(
             f"[reverse]{escape(piece)}[/reverse]" if hit else escape(piece) for piece, hit in result.pieces()
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from assistant.commands.common import print_text, error_console, show_loading
+from assistant.commands.common import error_console, print_text, show_loading
 from assistant.commands.exit_status import USER_ERROR, at_end
 from assistant.commands.logs import write_logs
 from assistant.commands.option_groups import ModelOptions, with_option_groups

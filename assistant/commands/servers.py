@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from pydantic import SecretStr, ValidationError
 
-from assistant.commands.common import print_table, print_text, error_console
+from assistant.commands.common import error_console, print_table, print_text
 from assistant.commands.option_groups import Group, SettingsOptions
 from assistant.errors import ModelError
 from assistant.llm.known_models import AddedServer, KnownModels

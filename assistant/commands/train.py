@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import BadParameter, Option
 
-from assistant.commands.common import by_words, print_text, error_console, report_write_errors
+from assistant.commands.common import by_words, error_console, print_text, report_write_errors
 from assistant.commands.experiment import (
     MeasurementOptions,
     ModelMeasurementOptions,
     answered_questions,
-    embedder_of,
     corpus_index,
+    embedder_of,
     language_model,
     print_summary,
 )
@@ -358,7 +358,9 @@ def support(  # noqa: PLR0913 - the training's knobs
         summary = train(into, plan, data, Lesson(pairs, own, times), progress, hand)
     misses = write_near_misses(into, data, seed)
     print_summary({**summary, "near_misses": str(misses)}, options.as_json, summary)
-    error_console.print(f"The best model is {into / MODEL}; measure it with `evaluate support --judge`, as on {misses}.")
+    error_console.print(
+        f"The best model is {into / MODEL}; measure it with `evaluate support --judge`, as on {misses}."
+    )
 
 
 # --- RE-RAG's estimators -----------------------------------------------------------------------------------------
@@ -384,7 +386,7 @@ def joint(  # noqa: PLR0913 - the training's knobs
     options: MeasurementOptions,
 ) -> None:
     """Train the paper's two T5s together, from questions and answers alone."""
-    answered_questions = answered_questions(questions, sample, dev)
+    usable_questions = answered_questions(questions, sample, dev)
     read_corpus(corpus, set())
     knobs = by_words(options.load_settings())
     retriever = corpus_index(corpus, knobs)
@@ -398,7 +400,7 @@ def joint(  # noqa: PLR0913 - the training's knobs
     )  # fmt: skip
     examples = [
         training.JointExample(question.text, question.answers, tuple(retriever.search(question.text, contexts)))
-        for question in answered_questions
+        for question in usable_questions
     ]
     trainer = training.JointTrainer(into, plan, examples[dev:], examples[:dev])
     _show_epochs(with_bar("Questions", trainer.run), options.as_json)

@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
-from assistant.commands.common import print_table, print_text, error_console
+from assistant.commands.common import error_console, print_table, print_text
 from assistant.commands.option_groups import Group, SettingsOptions
 from assistant.errors import SettingsError
 from assistant.store.database import connect
 from assistant.store.tokens import AccessTokens
 from assistant.store.usage import Usage
-from assistant.store.users import DEFAULT_USER, Logins, checked_name, checked_password, hash_password, composed_name
+from assistant.store.users import DEFAULT_USER, Logins, checked_name, checked_password, composed_name, hash_password
 from assistant.upkeep.accounts import Account, Accounts
 
 app = Group(help="Logins for a page that other computers can reach, and tokens for programs.", no_args_is_help=True)
@@ -36,7 +36,9 @@ def list_(options: SettingsOptions) -> None:
 
 @app.command()
 def remove(
-    name: Annotated[str, typer.Argument(help=f"Whose account: a user's, or '{DEFAULT_USER}' on a page without logins.")],
+    name: Annotated[
+        str, typer.Argument(help=f"Whose account: a user's, or '{DEFAULT_USER}' on a page without logins.")
+    ],
     yes: Annotated[bool, typer.Option("--yes", help="Don't ask.")] = False,
     *,
     options: SettingsOptions,

@@ -194,7 +194,8 @@ def _start(scenario: Scenario, choices: Choices) -> Turn:
         scenario.ask,
         # as the conversation keeps them: without their markers
         tuple(
-            Exchange(utterance, utterance, without_markers(reply, max_number=0).text) for utterance, reply in scenario.history
+            Exchange(utterance, utterance, without_markers(reply, max_number=0).text)
+            for utterance, reply in scenario.history
         ),
         tuple(Fact(new_id(), text, moment, moment) for text in scenario.facts),
         choices,

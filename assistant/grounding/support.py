@@ -9,7 +9,7 @@ from threading import Event
 from assistant.grounding.evidence import READ, Evidence
 from assistant.protocols import SupportJudge
 from assistant.text.overlap import repeats
-from assistant.text.sentences import surrounding_sentences, quote
+from assistant.text.sentences import quote, surrounding_sentences
 from assistant.types import Claim, Passage, Turn, Verdict
 
 # How many passages the judge reads together in the last round, and how many words of each passage.
@@ -76,7 +76,8 @@ def _claim(text: str, evidence: Sequence[Evidence], question: str, given_text: s
     """
     passages = [source.passage for source in evidence]
     excerpts = [
-        quote(source.passage.text, surrounding_sentences(source.passage.text, source.span, _EXCERPT_WORDS)) for source in evidence
+        quote(source.passage.text, surrounding_sentences(source.passage.text, source.span, _EXCERPT_WORDS))
+        for source in evidence
     ]
     excerpt_passages = tuple(
         replace(passage, text=excerpt) for passage, excerpt in zip(passages, excerpts, strict=True)

@@ -19,7 +19,7 @@ from assistant.judges.closed import verdict_in, verdict_probabilities
 from assistant.prompting.render import render
 from assistant.protocols import LLM, Embedder, Parts, SupportJudge
 from assistant.text.overlap import echoes
-from assistant.text.sentences import surrounding_sentences, quote, sentences
+from assistant.text.sentences import quote, sentences, surrounding_sentences
 from assistant.types import Citation, Claim, Passage, Span, Turn, Verdict
 
 # Words of each cited passage that are shown around what was quoted from it, and passages at most.

@@ -46,7 +46,7 @@ class RemoteShelves(IndexedShelves):
                 with locked(self._settings.data_dir / "opensearch" / name, FOREVER):
                     library = open_library(name, self._settings)
                     index = self._index(name)
-                    index.bring(library.passages(), len(library), mark_of(name, self._settings), progress)
+                    index.synchronise(library.passages(), len(library), mark_of(name, self._settings), progress)
 
     def ready_retriever(self, names: Sequence[str]) -> Retriever | None:
         """The libraries, if all of them are there as they are here."""
@@ -56,7 +56,11 @@ class RemoteShelves(IndexedShelves):
         expected_marks = {index.name: mark_of(name, self._settings) for index, name in zip(indexes, names, strict=True)}
         if self._cluster.marks(indexes) != expected_marks:
             return None
-        return VectorRetriever(self._cluster, indexes, self._encoder) if self._encoder else WordRetriever(self._cluster, indexes)
+        return (
+            VectorRetriever(self._cluster, indexes, self._encoder)
+            if self._encoder
+            else WordRetriever(self._cluster, indexes)
+        )
 
     def _index(self, name: str) -> Index:
         return self._cluster.index(name, self._encoder and encoder_of(name, self._encoder))

@@ -267,7 +267,7 @@ def passage_json(passage: Passage) -> str:
 
 
 def passage_of(record: Mapping[str, Any], score: float = 0.0) -> Passage:
-    """The passage in a record that `raw` wrote."""
+    """The passage in a record that `passage_json` wrote."""
     title, heading, contents = record["title"], record.get("heading", ""), record["contents"]
     head = full_title(title, heading)
     return Passage(

@@ -1,8 +1,8 @@
 """Dense retrieval: passages as vectors in a FAISS index, ranked by the inner product with the query's.
 
 For Sentence-BERT vectors (mean pooled, length 1) that is the cosine. Karpukhin et al., "Dense Passage Retrieval",
-EMNLP 2020, with any encoder; Johnson et al., "Billion-scale similarity search with GPUs", 2019 (FAISS). Up to `EXACT`
-vectors the search is exact, beyond that by inverted lists (IVF; Sivic and Zisserman, ICCV 2003).
+EMNLP 2020, with any encoder; Johnson et al., "Billion-scale similarity search with GPUs", 2019 (FAISS). Up to
+`MAX_EXACT_VECTORS` vectors the search is exact, beyond that by inverted lists (IVF; Sivic and Zisserman, ICCV 2003).
 
 What is indexed comes in segments, as Lucene keeps passages: what is in one never changes, but may be removed, and
 small ones are joined to larger ones. Each has an index of its own here, so that a change costs what it changes. A
@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from assistant.errors import DamagedIndexError, LibraryError, disk_errors_as
 from assistant.protocols import Embedder, Progress
-from assistant.retrieve.encoded import VectorStore, key_of, flush_to_disk, write_atomically
+from assistant.retrieve.encoded import VectorStore, flush_to_disk, key_of, write_atomically
 from assistant.retrieve.encoder_pieces import encoded_queries, texts_of
 from assistant.types import Passage
 
@@ -245,7 +245,7 @@ def update_dense(
         embedder: the encoder.
         progress: told texts to encode.
         state: names what is indexed; `Dense.state` gives it back.
-        exact: in a segment of up to so many vectors every search looks at all of them; by default `EXACT`.
+        exact: in a segment of up to so many vectors every search looks at all of them; by default `MAX_EXACT_VECTORS`.
 
     Raises:
         LibraryError: the folder can't be written, or its vectors are of another encoder.

@@ -5,8 +5,8 @@ statistics that all indexes searched together share (`dfs_query_then_fetch`). Me
 (HNSW; Malkov and Yashunin, TPAMI 2020) among vectors of length 1; a passage in several pieces counts by its best.
 
 An index there belongs to one library, and its mapping's `_meta` says what it holds (`mark`) and how it is made
-(`shape`). A document is what `bm25.raw` writes of a passage, and the hash of that. Not run against a real OpenSearch:
-the tests' stand-in answers as its documentation says.
+(`shape`). A document is what `bm25.passage_json` writes of a passage, and the hash of that. Not run against a real
+OpenSearch: the tests' stand-in answers as its documentation says.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from assistant.errors import LibraryError, disk_errors_as
 from assistant.protocols import Embedder, Progress
-from assistant.retrieve.bm25 import passage_of, passage_json, searchable
+from assistant.retrieve.bm25 import passage_json, passage_of, searchable
 from assistant.retrieve.encoder_pieces import encoded_queries, texts_of
 from assistant.settings import OpenSearchSettings, RetrieveSettings
 from assistant.types import Passage
@@ -84,7 +84,7 @@ class Cluster:
         Raises:
             LibraryError: OpenSearch can't be asked.
         """
-        with self.asking(MALFORMED_ANSWER_ERRORS):
+        with self.translated_errors(MALFORMED_ANSWER_ERRORS):
             mappings = self.client.indices.get_mapping(
                 index=",".join(index.name for index in indexes), params={"ignore_unavailable": "true"}
             )
@@ -102,7 +102,7 @@ class Cluster:
             LibraryError: OpenSearch can't be asked, or one of the indexes is gone.
         """
         request = {**body, "_source": {"excludes": ["hash", "pieces"]}, "sort": [{"_score": "desc"}, {"id": "asc"}]}
-        with self.asking(MALFORMED_ANSWER_ERRORS):
+        with self.translated_errors(MALFORMED_ANSWER_ERRORS):
             response = self.client.search(index=",".join(index.name for index in indexes), body=request, params=options)
             failed_shards, hits = response["_shards"]["failed"], list[dict[str, Any]](response["hits"]["hits"])
         if failed_shards:
@@ -119,7 +119,7 @@ class Cluster:
             LibraryError: OpenSearch can't be asked, or doesn't let this user delete.
         """
         names = f"{self.knobs.prefix}.{library},{self.knobs.prefix}.{library}.*"
-        with self.asking():
+        with self.translated_errors():
             mappings = self.client.indices.get_mapping(
                 index=names, params={"ignore_unavailable": "true", "allow_no_indices": "true"}
             )
@@ -128,11 +128,11 @@ class Cluster:
                 self.client.indices.delete(index=name, params={"ignore_unavailable": "true"})
 
     @contextmanager
-    def asking(self, strange: tuple[type[Exception], ...] = ()) -> Iterator[None]:
-        """Turn what the client raises into a sentence for a person, and what it can't do with a `strange` answer."""
+    def translated_errors(self, answer_errors: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+        """Turn what the client raises, and the `answer_errors`, which an unexpected answer causes, into a sentence."""
         from opensearchpy.exceptions import OpenSearchException  # noqa: PLC0415 - only where there is a cluster
 
-        kinds: tuple[type[Exception], ...] = (OpenSearchException, *strange)
+        kinds: tuple[type[Exception], ...] = (OpenSearchException, *answer_errors)
         try:
             yield
         except kinds as error:
@@ -141,20 +141,20 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Index:
-    """One index: of a library's words, or of its vectors by an encoder. `made` is what it is made with."""
+    """One index: of a library's words, or of its vectors by an encoder. `definition` is what it is made with."""
 
     cluster: Cluster
     name: str
-    made: Mapping[str, Any]
+    definition: Mapping[str, Any]
     encoder: Embedder | None = None
     shape: str = field(init=False)
 
     def __post_init__(self) -> None:
         """Name how it is made."""
-        shape = sha256(json.dumps(self.made, sort_keys=True).encode()).hexdigest()[:16]
+        shape = sha256(json.dumps(self.definition, sort_keys=True).encode()).hexdigest()[:16]
         object.__setattr__(self, "shape", shape)
 
-    def bring(self, passages: Iterable[Passage], total: int, mark: str, progress: Progress) -> None:
+    def synchronise(self, passages: Iterable[Passage], total: int, mark: str, progress: Progress) -> None:
         """Make it hold these passages and no others. What is there already, from before an interruption too, stays.
 
         Args:
@@ -169,7 +169,7 @@ class Index:
         from opensearchpy.helpers import streaming_bulk  # noqa: PLC0415
 
         client = self.cluster.client
-        with self.cluster.asking():
+        with self.cluster.translated_errors():
             self._ensure()
             actions = self._actions(passages, self._stored_hashes(), total, progress)
             results = streaming_bulk(
@@ -195,8 +195,8 @@ class Index:
             return
         if existing:
             indices.delete(index=self.name, params={"ignore_unavailable": "true"})
-        mappings = {**self.made["mappings"], "_meta": {"shape": self.shape}}
-        indices.create(index=self.name, body={**self.made, "mappings": mappings})
+        mappings = {**self.definition["mappings"], "_meta": {"shape": self.shape}}
+        indices.create(index=self.name, body={**self.definition, "mappings": mappings})
 
     def _stored_hashes(self) -> dict[str, str]:
         """The hash of each document that is there, by its key."""

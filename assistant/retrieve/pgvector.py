@@ -1,8 +1,8 @@
 """Dense retrieval in PostgreSQL: the vectors of libraries in one table, ranked there by the inner product.
 
 By the extension pgvector (https://github.com/pgvector/pgvector). Every search compares the query with all vectors of
-its library, so that it finds what the files of `assistant.retrieve.dense` find up to `EXACT` vectors; a row is read
-only under the name of its library, and users' own libraries have names of their own.
+its library, so that it finds what the files of `assistant.retrieve.dense` find up to `MAX_EXACT_VECTORS` vectors; a
+row is read only under the name of its library, and users' own libraries have names of their own.
 """
 
 from __future__ import annotations

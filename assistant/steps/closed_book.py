@@ -47,7 +47,9 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         if is_unknown or form == "factoid":
             yield replace(turn, answer=Answer(text, is_unknown, "model"))
         elif is_complete and _is_guess(text, turn.question, completion, parts.settings.turn.guess_below):
-            yield replace(turn, answer=Answer(text, unknown=True, origin="model"), own_answer=extract_markers(text).text)
+            yield replace(
+                turn, answer=Answer(text, unknown=True, origin="model"), own_answer=extract_markers(text).text
+            )
         else:
             yield replace(turn, answer=unbacked(text))
 

@@ -21,4 +21,6 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     history = recent(turn.history, exchanges=4, chars=1200)
     values = {"history": history, "facts": turn.told_facts, "utterance": turn.utterance}
     for turn, completion in stream("write", turn, parts, stop, _MAX_TOKENS, **values):
-        yield turn if completion.read else replace(turn, answer=Answer(finished_text(completion, "chat"), origin="model"))
+        yield (
+            turn if completion.read else replace(turn, answer=Answer(finished_text(completion, "chat"), origin="model"))
+        )

@@ -65,7 +65,9 @@ def _likeliest(turn: Turn, parts: Parts, stop: Event) -> tuple[Digest, ...]:
 
 def _by_chat(passages: Sequence[Passage], parts: Parts, stop: Event) -> list[str]:
     prompts = [fit("digest", parts.llm, _MAX_TOKENS, passage=passage)[0] for passage in passages]
-    return [finished_text(reply, "chat") for reply in parts.llm.complete(prompts, Options(max_tokens=_MAX_TOKENS), stop)]
+    return [
+        finished_text(reply, "chat") for reply in parts.llm.complete(prompts, Options(max_tokens=_MAX_TOKENS), stop)
+    ]
 
 
 def _by_seq2seq(passages: Sequence[Passage], settings: Settings, stop: Event) -> list[str]:

@@ -126,7 +126,11 @@ def library_answers(
 
 def _is_answered_by_library(turn: Turn, parts: Parts, stop: Event) -> bool:
     knobs = parts.settings.relevance
-    if parts.estimator is None or knobs.estimator == "llm" or only_states_facts(turn.utterance_in_english, parts.embedder):
+    if (
+        parts.estimator is None
+        or knobs.estimator == "llm"
+        or only_states_facts(turn.utterance_in_english, parts.embedder)
+    ):
         return False
     try:
         return library_answers(turn.utterance_in_english, parts.retriever, parts.estimator(parts.llm), knobs, stop)

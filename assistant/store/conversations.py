@@ -45,7 +45,7 @@ from assistant.errors import StoreError
 from assistant.store import export as markdown
 from assistant.store import older_turns
 from assistant.store.database import in_memory, upsert
-from assistant.store.shared import answered_by, process_id, database_time
+from assistant.store.shared import answered_by, database_time, process_id
 from assistant.text.sentences import clean
 from assistant.types import Answer, Turn, new_id
 
@@ -153,7 +153,7 @@ class Conversation:
     versions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     compared: Mapping[str, tuple[Turn, ...]] = field(default_factory=dict)
 
-    def place(self, turn_id: str) -> int:
+    def position_of(self, turn_id: str) -> int:
         """The index in `turns` of the reply that this turn is, or is a version of; -1 for none."""
         numbered_turns = enumerate(self.turns)
         return next((n for n, turn in numbered_turns if turn_id in (turn.id, *self.versions.get(turn.id, ()))), -1)
@@ -305,7 +305,7 @@ class Conversations:
         with self._engine.begin() as connection:
             _expect(connection.execute(update(_TURNS).where(of_turn).values(feedback=value)).rowcount, "turn")
 
-    def spots(self, user: str, turn_ids: Iterable[str]) -> dict[str, MessageLink]:
+    def message_links(self, user: str, turn_ids: Iterable[str]) -> dict[str, MessageLink]:
         """The messages of these turns, as far as they still exist."""
         query = _spots(user).where(_TURNS.c.id.in_(set(turn_ids)))
         with self._engine.connect() as connection:

@@ -76,7 +76,11 @@ class Sessions:
         query = select(_SESSIONS.c.user, _SESSIONS.c.password, _SESSIONS.c.begun).where(_SESSIONS.c.hash == hashed)
         with self._engine.connect() as connection:
             row = connection.execute(query).first()
-            return (row.user, row.password) if row and row.begun > database_seconds(connection) - LOGIN_SECONDS else ("", "")
+            return (
+                (row.user, row.password)
+                if row and row.begun > database_seconds(connection) - LOGIN_SECONDS
+                else ("", "")
+            )
 
     def _note(self, hashed: str, user: str, password: str) -> None:
         of_user = _SESSIONS.c.user == user

@@ -137,7 +137,7 @@ class Leases:
         with self._engine.connect() as connection:
             return is_outdated(connection)
 
-    def elsewhere(self, conversation: str) -> bool:
+    def is_elsewhere(self, conversation: str) -> bool:
         """Whether another process answers here."""
         with self._engine.connect() as connection:
             return answered_by(connection, conversation) not in {"", self._process}
@@ -152,11 +152,13 @@ class Leases:
         with self._engine.begin() as connection:
             connection.execute(update(_ANSWERING).where(_of_conversation(user, conversation)).values(stop=True))
 
-    def look(self) -> set[tuple[str, str]]:
+    def heartbeat(self) -> set[tuple[str, str]]:
         """Give a sign of life. Returns where this process was asked to stop, as pairs of user and conversation."""
         query = select(_ANSWERING.c.user, _ANSWERING.c.conversation).where(self._of_this_process, _ANSWERING.c.stop)
         with self._engine.begin() as connection:
-            connection.execute(update(_ANSWERING).where(self._of_this_process).values(seen=database_seconds(connection)))
+            connection.execute(
+                update(_ANSWERING).where(self._of_this_process).values(seen=database_seconds(connection))
+            )
             return {(row.user, row.conversation) for row in connection.execute(query)}
 
     @property

@@ -90,7 +90,9 @@ class Logins:
         if name in self._configured:
             raise SettingsError(f"The password of '{name}' stands in the settings (web.logins); change it there.")
         with self.engine.begin() as connection:
-            upsert(connection, _USERS, {"name": name, "created": database_time(connection).isoformat()}, hash=password_hash)
+            upsert(
+                connection, _USERS, {"name": name, "created": database_time(connection).isoformat()}, hash=password_hash
+            )
         return name
 
     def remove(self, name: str) -> None:
@@ -113,17 +115,19 @@ class Logins:
         name = composed_name(name)
         return 1 <= len(name) <= MAX_NAME_CHARS and verify(password, self.hash_of(name) or self._dummy_hash)
 
-    def meet(self, name: str, address: str) -> None:
+    def note_address(self, name: str, address: str) -> None:
         """Note that the user has logged in from this address; of each user the last `MAX_ADDRESSES` are known."""
         name = composed_name(name)
         of_user = _ADDRESSES.c.name == name
         newest = select(_ADDRESSES.c.address).where(of_user).order_by(_ADDRESSES.c.last.desc()).limit(MAX_ADDRESSES)
         with self.engine.begin() as connection:
-            upsert(connection, _ADDRESSES, {"name": name, "address": address}, last=database_time(connection).isoformat())
+            upsert(
+                connection, _ADDRESSES, {"name": name, "address": address}, last=database_time(connection).isoformat()
+            )
             newest_addresses = connection.scalars(newest).all()
             connection.execute(delete(_ADDRESSES).where(of_user, _ADDRESSES.c.address.not_in(newest_addresses)))
 
-    def has_met(self, name: str, address: str) -> bool:
+    def knows_address(self, name: str, address: str) -> bool:
         """Whether the user has logged in from this address before."""
         name = composed_name(name)
         if not _is_name(name):
@@ -177,7 +181,9 @@ def checked_name(name: str) -> str:
     """
     name = composed_name(name)
     if not 1 <= len(name) <= MAX_NAME_CHARS or any(unicodedata.category(char)[0] in "CZ" for char in name):
-        raise SettingsError(f"A user's name has 1 to {MAX_NAME_CHARS} characters, without spaces or control characters.")
+        raise SettingsError(
+            f"A user's name has 1 to {MAX_NAME_CHARS} characters, without spaces or control characters."
+        )
     return name
 
 

@@ -164,7 +164,7 @@ class ChatHandlers:
             raise StoreError(BUSY)
         turn = self._turn_of(tab)
         conversation = self._conversations.get(tab.user, tab.conversation)
-        if conversation.place(turn.id) != len(conversation.turns) - 1:
+        if conversation.position_of(turn.id) != len(conversation.turns) - 1:
             raise StoreError("The conversation went on after this message; reload the page to see how.")
         if tab.text("facts") == "forget":
             versions = self._conversations.versions(tab.user, tab.conversation, turn.id)
@@ -274,8 +274,8 @@ def _complete(stored: Turn, turn: Turn) -> bool:
 
 def _same_reply(conversation: Conversation, turn_id: str, run: Run) -> bool:
     """Whether the run writes another version of the reply that this turn is a version of."""
-    position = conversation.place(turn_id)
-    return position >= 0 and position == conversation.place(run.place.of)
+    position = conversation.position_of(turn_id)
+    return position >= 0 and position == conversation.position_of(run.place.of)
 
 
 def picked(tab: Tab, choices: Choices) -> Choices:

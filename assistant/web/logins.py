@@ -169,7 +169,7 @@ class Authenticator:
             _refuse(FIRST_WAIT, _TOO_MANY_AT_ONCE)
         self._waiting[address] += 1
         try:
-            has_met = await asyncio.to_thread(self._logins.has_met, name, address)
+            has_met = await asyncio.to_thread(self._logins.knows_address, name, address)
             if not has_met and self._waiting.total() > MOST_CHECKED:
                 _refuse(FIRST_WAIT, _TOO_MANY_AT_ONCE)
             async with self._lanes[has_met]:
@@ -190,7 +190,7 @@ class Authenticator:
             with suppress(StoreError):  # a database that can only be read lets users in all the same
                 self._pairs.forget((name, address))
                 self._names.forget(name)
-                self._logins.meet(name, address)
+                self._logins.note_address(name, address)
             return
         self._pairs.note((name, address))
         self._addresses.note(address)

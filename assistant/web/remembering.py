@@ -38,7 +38,7 @@ def forget(ptkb: Ptkb, conversations: Conversations, user: str, fact_id: str) ->
     facts = ptkb.facts(user)
     ptkb.remove(user, fact_id)
     fact = next(fact for fact in facts if fact.id == fact_id)
-    for spot in conversations.spots(user, [fact.source]).values():
+    for spot in conversations.message_links(user, [fact.source]).values():
         for turn in conversations.get(user, spot.conversation).turns:
             stated = tuple(text for text in turn.stated if not entails(fact.in_english, text))
             if stated != turn.stated and turn.status != "running":  # what is being written is saved by its writer

@@ -55,7 +55,7 @@ def transcript(
 
     `place` is where something is being written: that of a turn is left open for it. `models` can answer again.
     """
-    at = conversation.place(place.of) if place and place.of else -1
+    at = conversation.position_of(place.of) if place and place.of else -1
     return render("transcript", conversation=conversation, place=place, at=at, **_shared_values(facts, models))
 
 

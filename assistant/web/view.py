@@ -112,7 +112,7 @@ class View:
     def facts(self, tab: Tab, turn: Turn | None) -> Updates:
         """The user's facts, with the relevance that each had in `turn`."""
         facts, relevance = self._in_fields(tab.user), {fact.id: fact for fact in turn.facts} if turn else {}
-        spots = self.conversations.spots(tab.user, (fact.source for fact in facts))
+        spots = self.conversations.message_links(tab.user, (fact.source for fact in facts))
         last_uses = self.conversations.last_uses(tab.user)
         newer_by_id = outdated_facts(facts)
         html = render.render(

@@ -14,7 +14,7 @@ from assistant.library.passages import document_of
 from assistant.protocols import Embedder, Parts
 from assistant.text.sentences import quote, sentences
 from assistant.types import Answer, Passage, Span, Turn, Wait
-from assistant.whole.lines import CERTAIN, Line, with_answer_lines, quoted_line
+from assistant.whole.lines import CERTAIN, Line, quoted_line, with_answer_lines
 
 # From this cosine on, a sentence of the one document is another form of one of the other.
 SAME_MATTER = 0.75

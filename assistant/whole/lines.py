@@ -42,7 +42,9 @@ def quoted_line(text: str, passage: Passage, span: Span) -> Line:
     return Line(text, Finding((Evidence(passage, span, 1.0),), CERTAIN))
 
 
-def supported_sentences(text: str, passages: Sequence[Passage], turn: Turn, parts: Parts, stop: Event) -> tuple[list[Line], int]:
+def supported_sentences(
+    text: str, passages: Sequence[Passage], turn: Turn, parts: Parts, stop: Event
+) -> tuple[list[Line], int]:
     """The sentences of a text that passages say, each as a line, and how many others claim something.
 
     What is no whole sentence, such as an item of a list of names, is neither.

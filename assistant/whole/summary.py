@@ -12,7 +12,7 @@ from assistant.prompting.budget import fit
 from assistant.protocols import Parts
 from assistant.text.sentences import finished_text
 from assistant.types import Options, Passage, Turn, Wait
-from assistant.whole.lines import Line, with_answer_lines, supported_sentences, without_repetitions
+from assistant.whole.lines import Line, supported_sentences, with_answer_lines, without_repetitions
 from assistant.whole.plan import sections
 
 _MAX_TOKENS = 100

@@ -1,4 +1,4 @@
-"""The retrievers that can be chosen, one file for each; adding one is adding a file that looks like `Module`.
+"""The retrievers that can be chosen, one file for each; adding one is adding a file that looks like `RetrieverModule`.
 
 Commands, settings and the page find it by that file. It must follow the contract in tests/test_contracts.py.
 """
@@ -63,4 +63,4 @@ def retriever_module(name: str) -> RetrieverModule:
     Raises:
         SettingsError: there is no such retriever; the message lists those there are.
     """
-    return cast("Module", variants.module("retrievers", name))
+    return cast("RetrieverModule", variants.module("retrievers", name))
