@@ -132,6 +132,33 @@ def test_who_leaves_makes_room(loop_with: Any) -> None:
     assert [token for token, _ in loop.start(job(2))] == [1, 0]
 
 
+def test_replies_wait_while_it_rests_and_go_on_afterwards(loop_with: Any) -> None:
+    loop, widest = loop_with()
+    loop.rest(60)
+    started = loop.start(job(3))
+    time.sleep(0.1)
+    assert not widest  # no step was made
+    loop.rest(0)
+    assert [token for token, _ in started] == [2, 1, 0]
+
+
+def test_a_rest_ends_by_itself_and_steps_come_before_the_next(loop_with: Any) -> None:
+    loop, _ = loop_with()
+    loop.rest(0.05)
+    loop.rest(60)  # one that has begun is not made longer
+    assert len(list(loop.start(job(3)))) == 3
+    loop.rest(60)  # nor does one follow another at once
+    assert len(list(loop.start(job(3)))) == 3
+
+
+def test_a_loop_that_rests_can_be_closed(loop_with: Any) -> None:
+    loop, _ = loop_with()
+    loop.rest(60)
+    started = loop.start(job(3))
+    loop.close()
+    assert list(started) == []
+
+
 def test_a_stop_ends_it_before_and_after_its_start(loop_with: Any) -> None:
     loop, _ = loop_with()
     stop = Event()

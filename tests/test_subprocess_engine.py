@@ -6,8 +6,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
+from queue import SimpleQueue
 from threading import Event, Thread
 
 import psutil
@@ -21,7 +23,7 @@ from assistant.llm.engines.openvino_model import converted
 from assistant.llm.subprocess_engine import SubprocessEngine
 from assistant.protocols import LLM, silent
 from assistant.settings import LLMSettings, load
-from assistant.types import Choice, Messages, Options
+from assistant.types import Choice, Completion, Messages, Options
 from tests.scripted import ScriptedLLM
 
 ROOT = Path(__file__).parents[1]
@@ -52,6 +54,34 @@ def test_it_answers_as_the_engine_does(scripted: SubprocessEngine) -> None:
     assert (scripted.name, scripted.context, scripted.count(ask("a b"))) == ("scripted", 4096, 7)
     assert [piece.text for piece in scripted.stream(ask("Hi"), Options(), Event())][-2:] == ["one two three"] * 2
     assert not scripted.can_score
+
+
+class Restful(ScriptedLLM):
+    """Has replies wait until a rest of any length was asked for, and says how long it was to be."""
+
+    def __init__(self) -> None:
+        super().__init__([])
+        self.seconds = SimpleQueue[float]()
+
+    def rest(self, seconds: float) -> None:
+        self.seconds.put(seconds)
+
+    def complete(self, batch: Sequence[Messages], options: Options, stop: Event) -> list[Completion]:
+        return [Completion(str(self.seconds.get(timeout=5)), finish="stop") for _ in batch]
+
+
+def test_a_rest_reaches_an_engine_that_can_rest() -> None:
+    with closing(SubprocessEngine(Restful)) as engine:
+        engine.rest(2.5)
+        engine.rest(0)
+        assert [one.text for one in engine.complete([ask("Hi")] * 2, Options(), Event())] == ["2.5", "0"]
+
+
+def test_a_rest_is_nothing_to_one_that_can_not_and_to_one_that_has_ended(scripted: SubprocessEngine) -> None:
+    scripted.rest(60)
+    assert scripted.complete([ask("Hi")], Options(), Event())[0].text == "one two three"
+    scripted.close()
+    scripted.rest(60)
 
 
 def test_errors_come_as_they_were_and_end_nothing(scripted: SubprocessEngine) -> None:

@@ -149,6 +149,18 @@ def test_a_turn_keeps_its_seat_for_all_its_requests_and_gives_it_back_once() -> 
     waiting.join(5)
 
 
+def test_the_engine_rests_until_all_that_have_begun_have_their_first_sources() -> None:
+    rests: list[float] = []
+    line = TurnQueue(1, rests.append)
+    line.begin("first")
+    line.begin("second")
+    line.arrive("first")
+    line.arrive("first")
+    assert rests == [turn_queue.NEW_TURN_SECONDS] * 2
+    line.arrive("second")
+    assert rests[2:] == [0]
+
+
 class Counting(Named):
     """Counts its replies."""
 
@@ -160,11 +172,32 @@ class Counting(Named):
         self.written += 1
 
 
+class Resting(Named):
+    """Notes how long it is to rest."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.rests: list[float] = []
+
+    def rest(self, seconds: float) -> None:
+        self.rests.append(seconds)
+
+
 @pytest.fixture
 def models(tmp_path: Path) -> Models:
     models = Models(Settings(data_dir=tmp_path, hub=False, llm=LLMSettings(slots=1)))
     models.take_up(models.known.named(), Counting("counting"))
     return models
+
+
+def test_the_engine_of_the_models_rests_where_it_can(tmp_path: Path) -> None:
+    models = Models(Settings(data_dir=tmp_path, hub=False, llm=LLMSettings(slots=1)))
+    engine = Resting("resting")
+    models.take_up(models.known.named(), engine)
+    with models.lent("ann") as llm:
+        assert engine.rests == [turn_queue.NEW_TURN_SECONDS]
+        list(llm.stream(PROMPT, Options(), Event()))
+    assert engine.rests[1:] == [0]
 
 
 def test_nobody_waits_three_times_as_long_as_most_do(models: Models) -> None:
