@@ -100,13 +100,13 @@ def _written(messages: Messages, utterance: str, turn: Turn, parts: Parts, stop:
 def _usable(parts: Parts, messages: Messages, options: Options, stop: Event, utterance: str, turn: Turn) -> str:
     """The model's rewrite, or "" if it is recognisably wrong."""
     [completion] = parts.llm.complete([messages], options, stop)
-    written, said = completion.text.strip().removeprefix("A:").strip().strip('"'), len(turn.said)
+    written, said = completion.text.strip().removeprefix("A:").strip().strip('"'), len(turn.utterance_in_english)
     # a rewrite that ran out of tokens is cut off at its end
     too_long = completion.finish == "length" or len(written) > max(_LONGEST * said, said + 160)
     answers = "?" in utterance and "?" not in written
     # what refers to facts is put in words that the message lacks; a first message without such loses some at best
     only_shortens = not turn.history and coverage(written, utterance) == 1
-    goes_on = any(opener in written and opener not in turn.said for opener in _OPENERS)
+    goes_on = any(opener in written and opener not in turn.utterance_in_english for opener in _OPENERS)
     wrong = too_long or answers or only_shortens or goes_on or _was_said(written, turn) or _is_unrelated(written, turn)
     return "" if wrong else written
 
@@ -119,7 +119,7 @@ def _continues(turn: Turn) -> bool:
 def _is_unrelated(written: str, turn: Turn) -> bool:
     """Whether this has no word of the message, of what was said before, or of the facts."""
     before = (text for exchange in turn.history for text in (exchange.utterance, exchange.question, exchange.reply))
-    return not coverage(written, " ".join([turn.said, *before, *(fact.text for fact in turn.facts)]))
+    return not coverage(written, " ".join([turn.utterance_in_english, *before, *(fact.text for fact in turn.facts)]))
 
 
 def _was_said(written: str, turn: Turn) -> bool:
