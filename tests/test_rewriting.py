@@ -94,8 +94,8 @@ def test_rewrites_are_compared_with_peoples(parts, tmp_path) -> None:
     llm = ScriptedLLM(["Where was Frank Zappa born?", "When was he born?"])
     run = task.open(tmp_path / "out")
     task.fill(run, replace(parts, llm=llm), silent)
-    # the canonical history is what the model is given
-    assert "Where was he born?" in llm.prompts[1][-1].content
+    # the canonical history is what the model is given; of one that "And when?" goes on with, what people made of it
+    assert "Where was Frank Zappa born?" in llm.prompts[1][-1].content
     found = task.summarise(run.rows)["against_human"]
     assert found["ours"]["EM"]["value"] == 0.5
     assert found["utterance"]["EM"]["value"] == 0
