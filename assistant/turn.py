@@ -60,9 +60,8 @@ class Stage:
 
 Flow = tuple[Stage, ...]
 # Every message goes through OPENING_STAGES, which find out what kind of message it is, and then through the flow of its
-# kind.
-# Work on whole documents is no message, and goes through WORK alone. The second function of a stage says whether it is
-# due.
+# kind. Work on whole documents is no message, and goes through WORK alone. The second function of a stage says whether
+# it is due.
 OPENING_STAGES: Flow = (Stage("english", language.message), Stage("facts", facts.run), Stage("intent", intent.run))
 QUESTION: Flow = (
     Stage("glance", preview.run),
