@@ -17,6 +17,7 @@ from assistant.errors import ModelError
 from assistant.llm.engines.openvino_loop import PIECE, Job, Loop
 
 END = 0
+REST = 30.0
 
 
 @dataclass
@@ -132,30 +133,36 @@ def test_who_leaves_makes_room(loop_with: Any) -> None:
     assert [token for token, _ in loop.start(job(2))] == [1, 0]
 
 
+def in_time(work: Callable[[], Any]) -> Any:
+    """What the work returns, which has to be there long before a rest of `REST` seconds is over."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(work).result(REST / 3)
+
+
 def test_replies_wait_while_it_rests_and_go_on_afterwards(loop_with: Any) -> None:
     loop, widest = loop_with()
-    loop.rest(60)
+    loop.rest(REST)
     started = loop.start(job(3))
     time.sleep(0.1)
     assert not widest  # no step was made
     loop.rest(0)
-    assert [token for token, _ in started] == [2, 1, 0]
+    assert [token for token, _ in in_time(lambda: list(started))] == [2, 1, 0]
 
 
 def test_a_rest_ends_by_itself_and_steps_come_before_the_next(loop_with: Any) -> None:
     loop, _ = loop_with()
     loop.rest(0.05)
-    loop.rest(60)  # one that has begun is not made longer
-    assert len(list(loop.start(job(3)))) == 3
-    loop.rest(60)  # nor does one follow another at once
-    assert len(list(loop.start(job(3)))) == 3
+    loop.rest(REST)  # one that has begun is not made longer
+    assert len(in_time(lambda: list(loop.start(job(3))))) == 3
+    loop.rest(REST)  # nor does one follow another at once
+    assert len(in_time(lambda: list(loop.start(job(3))))) == 3
 
 
 def test_a_loop_that_rests_can_be_closed(loop_with: Any) -> None:
     loop, _ = loop_with()
-    loop.rest(60)
+    loop.rest(REST)
     started = loop.start(job(3))
-    loop.close()
+    in_time(loop.close)
     assert list(started) == []
 
 

@@ -163,7 +163,8 @@ class Loop:
                 break
             active_jobs += self._admitted(new_jobs)
             self._wait_for_end_of_rest()
-            active_jobs = self._stepped(active_jobs)
+            if not self._must_end():
+                active_jobs = self._stepped(active_jobs)
         for job in active_jobs:
             job.handle.cancel()
             self._end(job)
