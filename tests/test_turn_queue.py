@@ -161,6 +161,17 @@ def test_the_engine_rests_until_all_that_have_begun_have_their_first_sources() -
     assert rests[2:] == [0]
 
 
+def test_a_turn_that_takes_long_does_not_keep_the_engine_at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    rests: list[float] = []
+    line = TurnQueue(1, rests.append)
+    monkeypatch.setattr(turn_queue, "NEW_TURN_SECONDS", 0.01)
+    line.begin("slow")
+    time.sleep(0.02)
+    line.begin("quick")
+    line.arrive("quick")
+    assert rests[-1] == 0
+
+
 class Counting(Named):
     """Counts its replies."""
 

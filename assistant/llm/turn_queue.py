@@ -59,7 +59,7 @@ class TurnQueue(FairQueue):
         with self._changed:
             if self._start_times.pop(turn, None) is not None:
                 self._changed.notify_all()
-                if not self._start_times:
+                if not any(map(self._is_new, self._start_times)):
                     self._rest(0)
 
     def give_way(self, stop: Event) -> None:
@@ -69,10 +69,12 @@ class TurnQueue(FairQueue):
         """
         with self._changed:
             new_turns = set(self._start_times)
-            while not stop.is_set() and any(
-                monotonic() - self._start_times.get(turn, -math.inf) < NEW_TURN_SECONDS for turn in new_turns
-            ):
+            while not stop.is_set() and any(map(self._is_new, new_turns)):
                 self._changed.wait(_POLL)
+
+    def _is_new(self, turn: Hashable) -> bool:
+        """Whether a turn that began a moment ago has not come here yet; one that takes longer is waited for no more."""
+        return monotonic() - self._start_times.get(turn, -math.inf) < NEW_TURN_SECONDS
 
     def ahead(self, stop: Event) -> int | None:
         """How many other people come before the turn that owns `stop`; None if that turn is not waiting."""
