@@ -94,13 +94,22 @@ def test_rewrites_are_compared_with_peoples(parts, tmp_path) -> None:
     llm = ScriptedLLM(["Where was Frank Zappa born?", "When was he born?"])
     run = task.open(tmp_path / "out")
     task.fill(run, replace(parts, llm=llm), silent)
-    # the canonical history is what the model is given; of one that "And when?" goes on with, what people made of it
+    # the model is given the canonical history: for "And when?" the question before it, as people rewrote that
     assert "Where was Frank Zappa born?" in llm.prompts[1][-1].content
     found = task.summarise(run.rows)["against_human"]
     assert found["ours"]["EM"]["value"] == 0.5
     assert found["utterance"]["EM"]["value"] == 0
     assert found["ours"]["ROUGE-1 recall"]["value"] == pytest.approx((1 + 3 / 5) / 2)
     assert found["ours"]["BLEU"] > found["utterance"]["BLEU"] > 0
+
+
+def test_the_history_is_as_people_rewrote_it_whatever_the_model_wrote(parts, tmp_path) -> None:
+    path = lines(tmp_path / "d.jsonl", CANARD)
+    task = Rewriting(path, {one.id: one for one in read_follow_ups(path)}, "m")
+    llm = ScriptedLLM(["In which town was he born?", "When was he born?"])
+    task.fill(task.open(tmp_path / "out"), replace(parts, llm=llm), silent)
+    assert "Where was Frank Zappa born?" in llm.prompts[1][-1].content
+    assert "In which town" not in llm.prompts[1][-1].content
 
 
 def test_the_share_of_the_gap_that_rewriting_closes(parts, tmp_path) -> None:
