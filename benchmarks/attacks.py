@@ -216,7 +216,7 @@ def bombs(_target: Target) -> Row:
 
 @contextmanager
 def _by_processor() -> Iterator[None]:
-    """Lift the limit by the clock on reading: on a computer that does other work, too, it would measure that."""
+    """Lift the limit by the clock on reading: on a computer with other work, the clock would measure that work, too."""
     saved_limit, apart.CLOCK_FACTOR = apart.CLOCK_FACTOR, math.inf
     try:
         yield

@@ -137,7 +137,7 @@ class Clicks:
         """
         [self.under_way] = self._rng.choices(KINDS, self._weights)
         self._action_by_kind[self.under_way]()
-        # where there is nothing to change, nothing was
+        # where there is nothing to change, nothing was acknowledged
         self.acknowledged[self.under_way] += bool(self._ledger.doubtful)
         self._ledger.doubtful.clear()
 

@@ -2,7 +2,7 @@
 
 Each is measured in a process of its own. Passages are those of one corpus, those that hold the questions' answers
 first, and then pieces of other corpora. Dense vectors come from the encoder of the settings for as many passages as it
-can be waited for; beyond, from `word_pieces`, which are thousands of times cheaper and find less: what they show is how
+can be waited for; beyond, from `WordPieces`, which are thousands of times cheaper and find less: what they show is how
 FAISS scales, on real texts.
 
 A row is of one way to search so many passages, with what making its index took and what searching gave (see `search`):
@@ -85,7 +85,7 @@ def prepare(
     Args:
         corpus: passages that are taken whole.
         questions: with `gold` ids in the corpus; those without are left out.
-        other_corpora: those that are cut into pieces of at most `words` words.
+        other_corpora: corpora that are cut into pieces of at most `words` words.
         words: see `other_corpora`.
         limit: how many questions to ask.
         seed: decides which, and the order of the passages.

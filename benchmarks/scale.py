@@ -22,7 +22,7 @@ from assistant.errors import DataError
 from assistant.experiment.options import AsJson
 
 TURNS = 20_000  # answered in a simulation, after as many of which a quarter were not counted
-MAX_PEOPLE = 1_000_000  # people
+MAX_PEOPLE = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)

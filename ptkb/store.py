@@ -211,14 +211,14 @@ class Ptkb:
         return json.dumps(entries, ensure_ascii=False, indent=2) + "\n"
 
     def _change(self, user: str, fact_id: str, **values: Any) -> Fact:
-        own_fact = _own_fact(user, fact_id)
+        is_own_fact = _is_own_fact(user, fact_id)
         with self._engine.begin() as connection, _duplicates_refused(values.get("text", "")):
             changed = database_time(connection).isoformat()
-            connection.execute(update(_FACTS).where(own_fact).values(**values, changed=changed))
+            connection.execute(update(_FACTS).where(is_own_fact).values(**values, changed=changed))
             if "text" in values:  # it may be about something else now
-                own_fact_id = select(_FACTS.c.id).where(own_fact)
+                own_fact_id = select(_FACTS.c.id).where(is_own_fact)
                 connection.execute(delete(_FIELDS).where(_FIELDS.c.fact.in_(own_fact_id)))
-            row = connection.execute(_WITH_FIELD.where(own_fact)).first()
+            row = connection.execute(_WITH_FIELD.where(is_own_fact)).first()
         if row is None:
             raise _missing_error()
         return _fact(row)
@@ -248,9 +248,8 @@ def validated(text: str) -> str:
         FactError: it is empty, too long, or has characters that can't be stored or shown.
     """
     normalised = re.sub(r"[ \t\r\n]+", " ", text).strip()
-    if (
-        len(normalised) > MAX_CHARS_PER_LETTER * MAX_FACT_CHARS
-    ):  # before it is composed, which takes time by the square of the length
+    # before it is composed, which takes time by the square of the length
+    if len(normalised) > MAX_CHARS_PER_LETTER * MAX_FACT_CHARS:
         raise _too_long(normalised)
     normalised = unicodedata.normalize("NFC", normalised)
     if any(unicodedata.category(char) in _REFUSED for char in normalised):
@@ -320,7 +319,7 @@ def _preview(entry: Any) -> str:
     return str(text)[:100].encode("utf-8", "replace").decode()
 
 
-def _own_fact(user: str, fact_id: str) -> ColumnElement[bool]:
+def _is_own_fact(user: str, fact_id: str) -> ColumnElement[bool]:
     return (_FACTS.c.user == user) & (_FACTS.c.id == fact_id)
 
 
@@ -333,7 +332,7 @@ def _insert(connection: Connection, user: str, fact: Fact) -> None:
 
 
 def _delete(connection: Connection, user: str, fact_id: str) -> None:
-    if connection.execute(delete(_FACTS).where(_own_fact(user, fact_id))).rowcount == 0:
+    if connection.execute(delete(_FACTS).where(_is_own_fact(user, fact_id))).rowcount == 0:
         raise _missing_error()
 
 

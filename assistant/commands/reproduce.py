@@ -104,8 +104,8 @@ def _gate(maker: Maker, chosen_tables: dict[str, Table]) -> None:
     stored_rows = {name: tables.read_stored_rows(name, maker.checkout) for name in chosen_tables}
     any_beyond_chance = False
     for name, table in chosen_tables.items():
-        made_table, rows = maker.make(name, table)
-        changes = field_changes(stored_rows[name], [tables.without_texts(row) for row in rows], made_table.seed)
+        provenance, rows = maker.make(name, table)
+        changes = field_changes(stored_rows[name], [tables.without_texts(row) for row in rows], provenance.seed)
         any_beyond_chance |= any(change.beyond_chance for change in changes)
         descriptions = [f"{change}{' (beyond chance)' if change.beyond_chance else ''}" for change in changes]
         for description in descriptions or ["as before"]:
@@ -116,8 +116,8 @@ def _gate(maker: Maker, chosen_tables: dict[str, Table]) -> None:
 
 def _write_pages(chosen_tables: dict[str, Table], checkout: Path) -> None:
     for name, table in chosen_tables.items():
-        if made_table := tables.read_provenance(name, checkout):
-            print_text(str(tables.write_page(made_table, table, checkout)))
+        if provenance := tables.read_provenance(name, checkout):
+            print_text(str(tables.write_page(provenance, table, checkout)))
 
 
 def _check_data(registry: Registry, table: Table, data: Path | None) -> None:

@@ -40,8 +40,8 @@ def non_default_fields(experiment: Any, *names: str) -> Row:
 class Task(ABC, Generic[Item, Resources]):
     """Makes a row of each of `items`, which are keyed as their rows are; `Resources` is what making a row takes.
 
-    A measurement is a subclass with its own `row` and `summarise`, and with `claim_fields`, the names of those that
-    determine its rows, or with its own `claim`.
+    A measurement is a subclass with its own `row` and `summarise`, and with `claim_fields`, the names of the
+    fields that determine its rows, or with its own `claim`.
     """
 
     title = "Questions"

@@ -180,7 +180,7 @@ def _shown_range(sizes: Sequence[int], first_word: _Word) -> tuple[_Position, _P
 
 
 def _position(sizes: Sequence[int], offset: int) -> _Position:
-    """The position of a character that so many characters of the document stand before."""
+    """The position of the character that has so many characters of the document before it."""
     for n, size in enumerate(sizes):
         if offset < size:
             return n, offset

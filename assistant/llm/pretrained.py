@@ -15,7 +15,7 @@ from assistant.errors import ModelError
 from assistant.settings import Quantisation
 
 _GIB = 1 << 30
-# Bytes that a weight of two bytes takes when quantised: scales, zero points, and the layers left as they are included.
+# What quantisation leaves of the size of 16-bit weights: scales, zero points and the layers left as they are included.
 _SIZE_RATIO = {"none": 1.0, "int8": 0.55, "nf4": 0.35}
 
 

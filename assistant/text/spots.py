@@ -47,7 +47,7 @@ def folded(word: str) -> str:
 
 
 def _direction_free(word: str) -> str:
-    """The word; one written from right to left in one form for both directions, since some pages hold it reversed."""
+    """The word; if written from right to left, the same for it and its reverse, since some pages hold it reversed."""
     leftward = word and unicodedata.bidirectional(word[0]) in LEFTWARD
     return min(word, word[::-1]) if leftward else word
 

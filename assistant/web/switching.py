@@ -59,8 +59,8 @@ class Switcher:
         """The models that this user may have answer at once; none where there is but the one that runs."""
         if not self.may(user):
             return []
-        local_models, running = self.models.known.here(), self.models.running
-        return local_models if any(running is None or model.id != running.known.id for model in local_models) else []
+        ready_models, running = self.models.known.here(), self.models.running
+        return ready_models if any(running is None or model.id != running.known.id for model in ready_models) else []
 
     async def progress_updates(self, show: Callable[[], Updates]) -> AsyncIterator[Updates]:
         """What `show` gives, each time that more of another model is fetched or loaded, until none is."""

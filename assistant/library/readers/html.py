@@ -123,7 +123,7 @@ class _Row:
 class _Cell:
     """A cell of a row: its text with that of the pieces inside it, and how many of these it holds.
 
-    `is_heading` says whether it is one of its column or row.
+    `is_heading` says whether it is the heading of its column or row.
     """
 
     parts: list[str] = field(default_factory=list)

@@ -74,7 +74,7 @@ class Server:
         return self.meet().KIND
 
     def meet(self) -> OpenAICompatible:
-        """Ask the server what it can do, unless that is known, or being asked, or failed within `RETRY_SECONDS`.
+        """Ask the server what it can do, unless that is known, or being asked, or failed in the last `RETRY_SECONDS`.
 
         Raises:
             ModelError: it doesn't answer, has no such model, or can't do what is needed.

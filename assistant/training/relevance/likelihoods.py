@@ -32,7 +32,8 @@ from assistant.training.relevance.train import Example
 from assistant.types import Options, Passage
 
 PASSAGE_PROMPT, CLOSED_BOOK_PROMPT = "factoid/post_fusion", "factoid/closed_book"
-# What `examples_by_words` holds likely: an answer that stands in the passage, one that doesn't, and one without any.
+# What `examples_by_words` holds likely: an answer that stands in the passage, one that doesn't, and one without any
+# passage.
 STATED_LOG_LIKELIHOOD, UNSTATED_LOG_LIKELIHOOD, CLOSED_BOOK_LOG_LIKELIHOOD = log(0.9), log(0.01), log(0.1)
 # Tokens that an answer may have; the prompt leaves them room.
 MAX_ANSWER_TOKENS = 64

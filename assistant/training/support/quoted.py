@@ -68,12 +68,12 @@ def _pairs(document: QuotedDocument, chance: Random) -> Iterator[LabelledPair]:
 
 
 def _wrong_sentences(
-    document: QuotedDocument, question: str, answer_numbers: Collection[int], chance: Random
+    document: QuotedDocument, question: str, labelled_numbers: Collection[int], chance: Random
 ) -> list[int]:
     """The numbers of sentences that don't answer, the one that is most like the question first."""
     words = set(normalise(question).split())
-    other_numbers = [n for n in range(len(document.sentences)) if n not in answer_numbers]
+    other_numbers = [n for n in range(len(document.sentences)) if n not in labelled_numbers]
     other_numbers.sort(key=lambda n: len(words & set(normalise(document.sentences[n]).split())), reverse=True)
-    if answer_numbers:
+    if labelled_numbers:
         return other_numbers[:1] if chance.random() < 0.5 else [chance.choice(other_numbers)] if other_numbers else []
     return other_numbers[:1] + ([chance.choice(other_numbers[1:])] if other_numbers[1:] else [])
