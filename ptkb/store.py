@@ -328,7 +328,7 @@ def _insert(connection: Connection, user: str, fact: Fact) -> None:
         connection.execute(insert(_FACTS).values(_values(user, fact)))
     count = connection.scalar(select(func.count()).where(_FACTS.c.user == user))
     if count is not None and count > MAX_FACTS:
-        raise FactError(f"There are {MAX_FACTS} facts already; remove one before adding another.")
+        raise _full_error()
 
 
 def _delete(connection: Connection, user: str, fact_id: str) -> None:
@@ -340,7 +340,7 @@ def _check_new(new_key: str, known_keys: set[str], text: str) -> None:
     if new_key in known_keys:
         raise _known_error(text)
     if len(known_keys) >= MAX_FACTS:
-        raise FactError(f"There are {MAX_FACTS} facts already; remove one before adding another.")
+        raise _full_error()
 
 
 @contextmanager
@@ -357,6 +357,10 @@ def _too_long(text: str) -> FactError:
 
 def _known_error(text: str) -> FactError:
     return FactError(f"This is known already: {text}")
+
+
+def _full_error() -> FactError:
+    return FactError(f"There are {MAX_FACTS} facts already; remove one before adding another.")
 
 
 def _missing_error() -> FactError:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from assistant.types import Messages
+
 # What the templates of Llama, Qwen, SmolLM, Mistral, Gemma and Phi write around a message. A tokenizer turns these
 # strings into control tokens wherever they stand, so a passage that contains one could end the user's message.
 _CONTROL = re.compile(
@@ -16,3 +18,8 @@ def defuse(text: str) -> str:
     return (
         _CONTROL.sub(lambda match: f"{match.group()[0]} {match.group()[1:]}", text).encode("utf-8", "replace").decode()
     )
+
+
+def chat_messages(messages: Messages) -> list[dict[str, str]]:
+    """The messages as chat templates and servers read them, in which no text can speak for the template."""
+    return [{"role": message.role, "content": defuse(message.content)} for message in messages]

@@ -29,7 +29,7 @@ def load_tokenizer(folder: Path, name: str) -> Any:
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     except (OSError, ValueError, KeyError) as error:
         raise ModelError(
-            f"{folder} holds no complete tokenizer ({_first_line(error)}); fetch the model again."
+            f"{folder} holds no complete tokenizer ({first_line(error)}); fetch the model again."
         ) from error
     if not tokenizer.chat_template:
         raise ModelError(f"{name} has no chat template, so it is no chat model; choose an instruct model.")
@@ -53,9 +53,9 @@ def load_model(folder: Path, name: str, quantisation: Quantisation) -> Any:
             local_files_only=True,
         ).eval()  # type: ignore[no-untyped-call]
     except ImportError as error:
-        raise ModelError(f"{quantisation} can't be used on this machine ({_first_line(error)}).") from error
+        raise ModelError(f"{quantisation} can't be used on this machine ({first_line(error)}).") from error
     except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
-        raise ModelError(f"{name} can't be loaded from {folder} ({_first_line(error)}).") from error
+        raise ModelError(f"{name} can't be loaded from {folder} ({first_line(error)}).") from error
 
 
 def ends(model: Any, tokenizer: Any) -> set[int]:
@@ -92,5 +92,6 @@ def _check_memory(folder: Path, name: str, quantisation: Quantisation) -> None:
         )
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """The first line of what an error says, at most 200 characters; its class where it says nothing."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

@@ -20,6 +20,7 @@ from transformers.utils import logging
 
 from assistant.errors import ModelError
 from assistant.llm.catalogue import Catalogue
+from assistant.llm.pretrained import first_line
 from assistant.protocols import Progress, silent
 from assistant.settings import Settings
 
@@ -48,7 +49,7 @@ class Summariser:
             self._model.eval().to("cuda" if torch.cuda.is_available() else "cpu")
         except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
             raise ModelError(
-                f"{self.name} can't be loaded as a sequence-to-sequence model ({_first_line(error)}); set"
+                f"{self.name} can't be loaded as a sequence-to-sequence model ({first_line(error)}); set"
                 " turn.summariser to another one, or turn.digest to extractive."
             ) from error
 
@@ -131,7 +132,3 @@ def _check_memory(folder: Path, name: str) -> None:
             f"{name} needs {needed / _GIB:.1f} GiB in full precision and {free / _GIB:.1f} GiB are free; set "
             "turn.summariser to a smaller model, or turn.digest to extractive."
         )
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from assistant.types import Confidence, Turn
-from assistant.wording.views import unsourced_kind
+from assistant.wording.views import lacks_sourced_answer, unsourced_kind
 
 LEVELS = {"well": "Well supported", "weak": "Weakly supported", "none": "Not in the library"}
 UNANSWERED = "Relevant passages, but no answer"
@@ -23,13 +23,10 @@ def verdict(turn: Turn) -> str:
     if turn.confidence is None:
         return ""
     level = turn.confidence.level
-    lacks_answer = (
-        turn.status == "done" and turn.answer is not None and (turn.answer.unknown or unsourced_kind(turn) == "own")
-    )
     if level == "none":
         # a reply whose sentences were found in passages was found in the library, whatever was expected of it
         return LEVELS["weak" if turn.citations else level]
-    return UNANSWERED if lacks_answer else LEVELS[level]
+    return UNANSWERED if lacks_sourced_answer(turn) else LEVELS[level]
 
 
 def number(value: float) -> str:

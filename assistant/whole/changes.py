@@ -6,15 +6,17 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from threading import Event
 
 from assistant.grounding.evidence import Evidence
 from assistant.grounding.support import Finding
 from assistant.library.passages import document_of
-from assistant.protocols import Embedder, Parts
+from assistant.protocols import Parts
 from assistant.text.sentences import quote, sentences
 from assistant.types import Answer, Passage, Span, Turn, Wait
 from assistant.whole.lines import CERTAIN, Line, quoted_line, with_answer_lines
+from assistant.whole.pairs import nearest_pairs
 
 # From this cosine on, a sentence of the one document is another form of one of the other.
 SAME_MATTER = 0.75
@@ -46,7 +48,8 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         for passages in passages_by_document(turn)
     )
     gone, new = _missing_from(old_sentences, new_sentences), _missing_from(new_sentences, old_sentences)
-    pairs = [] if stop.is_set() else _pairs(gone, new, parts.embedder)
+    texts = [[sentence.text for sentence in side] for side in (gone, new)]
+    pairs = [] if stop.is_set() else sorted(nearest_pairs(*texts, SAME_MATTER, parts.embedder), key=itemgetter(1))
     changed = [_change(gone[old_index], new[new_index]) for old_index, new_index in pairs]
     paired_old, paired_new = {old_index for old_index, _ in pairs}, {new_index for _, new_index in pairs}
     lines_by_heading = {
@@ -88,23 +91,6 @@ def _key(text: str) -> str:
     """What two sentences have alike that say the same: their words and numbers, however these are set and quoted."""
     words = unicodedata.normalize("NFKC", text).casefold().translate(_TRANSLATION).split()
     return " ".join(filter(None, (_HYPHEN.sub("", word.strip(_OUTER_MARKS)) for word in words)))
-
-
-def _pairs(gone: Sequence[_Sentence], new: Sequence[_Sentence], embedder: Embedder) -> list[tuple[int, int]]:
-    """Which sentences that are gone came back in another form: each the other's nearest. In the order of the new."""
-    if not gone or not new:
-        return []
-    vectors = embedder.encode([sentence.text for sentence in (*gone, *new)])
-    similarities = vectors[: len(gone)] @ vectors[len(gone) :].T
-    nearest = similarities.argmax(axis=0)
-    mutual = (
-        (int(nearest[new_index]), new_index)
-        for new_index in range(len(new))
-        if similarities[nearest[new_index]].argmax() == new_index
-    )
-    return [
-        (old_index, new_index) for old_index, new_index in mutual if similarities[old_index, new_index] >= SAME_MATTER
-    ]
 
 
 def _change(old: _Sentence, new: _Sentence) -> Line:

@@ -13,6 +13,7 @@ from assistant.library.passages import document_of
 from assistant.protocols import Parts
 from assistant.types import Turn
 from assistant.whole.lines import Line, with_answer_lines, with_further_sources
+from assistant.whole.pairs import nearest_pairs
 from assistant.whole.summary import read_through
 
 # From this cosine on, two lines speak of the same matter.
@@ -33,7 +34,8 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 def _compared_lines(lines: list[Line], turn: Turn, parts: Parts, stop: Event) -> list[Line]:
     documents, names = (turn.work.documents, turn.work.names) if turn.work else ((), ())
     first, second = ([line for line in lines if document_of(line.passages[0].id) == document] for document in documents)
-    pairs = _pairs(first, second, parts)
+    texts = [[line.text for line in side] for side in (first, second)]
+    pairs = [(first[n], second[m]) for n, m in nearest_pairs(*texts, SAME_MATTER, parts.embedder)]
     paired = {id(line) for pair in pairs for line in pair}
     common_lines = [line for pair in pairs for line in pair]
     sides = [[line for line in side if id(line) not in paired] for side in (first, second)]
@@ -45,18 +47,4 @@ def _compared_lines(lines: list[Line], turn: Turn, parts: Parts, stop: Event) ->
     return [
         *([Line(BOTH), *common_lines] if common_lines else []),
         *(line for name, side in zip(names, sides, strict=True) if side for line in (Line(ONLY.format(name)), *side)),
-    ]
-
-
-def _pairs(first: list[Line], second: list[Line], parts: Parts) -> list[tuple[Line, Line]]:
-    """Each the other's nearest, and near."""
-    if not first or not second:
-        return []
-    vectors = parts.embedder.encode([line.text for line in (*first, *second)])
-    similarities = vectors[: len(first)] @ vectors[len(first) :].T
-    nearest = [(n, int(row.argmax())) for n, row in enumerate(similarities)]
-    return [
-        (first[n], second[m])
-        for n, m in nearest
-        if similarities[:, m].argmax() == n and similarities[n, m] >= SAME_MATTER
     ]

@@ -160,6 +160,12 @@ def unsourced_kind(turn: Turn) -> UnsourcedKind:
     return "refused" if turn.answer.unknown else "asked"
 
 
+def lacks_sourced_answer(turn: Turn) -> bool:
+    """Whether a finished turn has no answer, or only what the model knows by itself."""
+    answer = turn.answer
+    return turn.status == "done" and answer is not None and (answer.unknown or unsourced_kind(turn) == "own")
+
+
 def incomplete_notice(turn: Turn) -> str:
     """That there is no reply, or not all of it, and why; "" where nothing is missing."""
     reason = turn.error or turn.status
@@ -265,10 +271,7 @@ def _tally(turn: Turn) -> str:
         parts.append(f"{other_votes} {_verb(other_votes, 'say')} something else")
     if unknown_count:
         parts.append(f"{unknown_count} gave no answer")
-    is_unbacked = (
-        turn.status == "done" and turn.answer is not None and (turn.answer.unknown or unsourced_kind(turn) == "own")
-    )
-    return ", ".join(parts) + ("; but no sentence of a passage backs that" if is_unbacked else "")
+    return ", ".join(parts) + ("; but no sentence of a passage backs that" if lacks_sourced_answer(turn) else "")
 
 
 def _ballot(voters: tuple[Candidate, ...], reply_text: str) -> Ballot:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from assistant.errors import LibraryError
-from assistant.library.readers.shared.text import load_lines, title_line
+from assistant.library.readers.shared.text import load_lines, title_line, with_unique_ids
 from assistant.text.chunks import Block
 from assistant.text.sentences import clean
 
@@ -25,14 +25,8 @@ def read(path: Path) -> Iterator[Block]:
     Raises:
         LibraryError: a line is no such record, or repeats an id; the message names the line.
     """
-    line_of_id: dict[str, int] = {}
-    for number, line in enumerate(load_lines(path), 1):
-        if line.strip():
-            block = _record(line, number)
-            if block.id in line_of_id:
-                raise LibraryError(f"line {number}: the id '{block.id}' was used in line {line_of_id[block.id]}")
-            line_of_id[block.id] = number
-            yield block
+    numbered_lines = enumerate(load_lines(path), 1)
+    return with_unique_ids((number, _record(line, number)) for number, line in numbered_lines if line.strip())
 
 
 def _record(line: str, number: int) -> Block:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from assistant.errors import LibraryError
-from assistant.library.readers.shared.text import LINE_CHARS, load_lines, tidy, title_line
+from assistant.library.readers.shared.text import LINE_CHARS, load_lines, tidy, title_line, with_unique_ids
 from assistant.text.chunks import Block
 
 SUFFIXES = (".tsv", ".tsv.gz")
@@ -29,16 +29,14 @@ def read(path: Path) -> Iterator[Block]:
     Raises:
         LibraryError: a line has not three columns, or repeats an id; the message names the line.
     """
-    line_of_id: dict[str, int] = {}
+    return with_unique_ids(_numbered_passages(path))
+
+
+def _numbered_passages(path: Path) -> Iterator[tuple[int, Block]]:
     for number, line in enumerate(load_lines(path), 1):
         row = _columns(line)
-        if not line.strip() or (number == 1 and row[0] == "id"):
-            continue
-        block = _passage(row, number)
-        if block.id in line_of_id:
-            raise LibraryError(f"line {number}: the id '{block.id}' was used in line {line_of_id[block.id]}")
-        line_of_id[block.id] = number
-        yield block
+        if line.strip() and not (number == 1 and row[0] == "id"):
+            yield number, _passage(row, number)
 
 
 def _columns(line: str) -> list[str]:

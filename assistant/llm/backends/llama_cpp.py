@@ -24,7 +24,7 @@ from assistant.errors import ModelError
 from assistant.llm import gguf
 from assistant.llm.backends import ModelTraits
 from assistant.llm.context_limit import within_context
-from assistant.llm.control_tokens import defuse
+from assistant.llm.control_tokens import chat_messages
 from assistant.llm.fair_queue import FairQueue
 from assistant.llm.processor import cores
 from assistant.llm.servers import logit_bias
@@ -151,8 +151,7 @@ class LlamaCpp:
         return within_context(self._tokens(messages), self)
 
     def _tokens(self, messages: Messages) -> list[int]:
-        chat_messages = [{"role": message.role, "content": defuse(message.content)} for message in messages]
-        body = {"messages": chat_messages, "chat_template_kwargs": THINKING_OFF}
+        body = {"messages": chat_messages(messages), "chat_template_kwargs": THINKING_OFF}
         # the template's prompt comes without the token that the tokenizer puts before every text
         return self._tokenize(with_thought_closed(self._ask("/apply-template", body)["prompt"]), add_special=True)
 

@@ -21,7 +21,7 @@ import psutil
 from assistant.errors import ModelError
 from assistant.llm.backends import ModelTraits
 from assistant.llm.context_limit import within_context
-from assistant.llm.control_tokens import defuse
+from assistant.llm.control_tokens import chat_messages, defuse
 from assistant.llm.engines.openvino_logits import Logits
 from assistant.llm.engines.openvino_loop import PIECE, Job, Loop
 from assistant.llm.engines.openvino_model import MODEL, converted, read_notes
@@ -155,10 +155,9 @@ class OpenVino:
         return within_context(self._tokens(messages), self)
 
     def _tokens(self, messages: Messages) -> list[int]:
-        chat_messages = [{"role": message.role, "content": defuse(message.content)} for message in messages]
         try:
             prompt = self._tokenizer.apply_chat_template(
-                chat_messages, add_generation_prompt=True, extra_context=THINKING_OFF
+                chat_messages(messages), add_generation_prompt=True, extra_context=THINKING_OFF
             )
             return self._plain(with_thought_closed(prompt))
         except RuntimeError as error:

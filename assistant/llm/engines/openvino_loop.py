@@ -149,7 +149,7 @@ class Loop:
     def _break(self, error: Exception) -> None:
         """Let everybody go, for good."""
         with self._changed:
-            self._broken = f"The model stopped ({_first_line(error)}); start again to use it."
+            self._broken = f"The model stopped ({_last_line(error)}); start again to use it."
             unended_jobs = list(self._unended)
         for job in unended_jobs:
             job.tokens.put(ModelError(self._broken))
@@ -202,7 +202,7 @@ class Loop:
         try:
             job.handle = self._pipeline.add_request(next(self._names), self._tensor(ids), job.config(remaining_tokens))
         except Exception as error:  # noqa: BLE001 - whatever the engine raises concerns this job alone
-            job.tokens.put(ModelError(f"The model could not begin the reply ({_first_line(error)}); ask again."))
+            job.tokens.put(ModelError(f"The model could not begin the reply ({_last_line(error)}); ask again."))
             self._end(job)
             return False
         return True
@@ -218,7 +218,7 @@ class Loop:
             self._note_reading(active_jobs)
             return [job for job in active_jobs if self._delivered(job)]
         except Exception as error:  # noqa: BLE001 - the engine raises MemoryError and ValueError, too
-            reason = _first_line(error)
+            reason = _last_line(error)
         # after the error, which may hold on to the engine; some may have been finished in this very step
         return self._recovered([job for job in active_jobs if job in self._unended], reason)
 
@@ -284,5 +284,5 @@ class Loop:
         self._queue.leave(job.owner)
 
 
-def _first_line(error: Exception) -> str:
+def _last_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[-1][:200].rstrip(".")

@@ -21,7 +21,7 @@ from torch import Tensor
 from assistant.errors import ModelError
 from assistant.llm.context_limit import within_context
 from assistant.llm.continuous_batching import ContinuousBatcher
-from assistant.llm.control_tokens import defuse
+from assistant.llm.control_tokens import chat_messages, defuse
 from assistant.llm.fair_queue import FairQueue
 from assistant.llm.prefix_cache import CachedPrompt, PrefixCache, State, common_prefix
 from assistant.llm.pretrained import ends, load_model, load_tokenizer
@@ -161,10 +161,9 @@ class Transformers:
         return within_context(self._tokens(messages), self)
 
     def _tokens(self, messages: Messages) -> list[int]:
-        chat_messages = [{"role": message.role, "content": defuse(message.content)} for message in messages]
         try:
             text = self._tokenizer.apply_chat_template(
-                chat_messages, add_generation_prompt=True, tokenize=False, **THINKING_OFF
+                chat_messages(messages), add_generation_prompt=True, tokenize=False, **THINKING_OFF
             )
         except TemplateError as error:
             raise ModelError(f"The chat template of {self.name} can't take these messages: {error}.") from error

@@ -17,7 +17,7 @@ from time import monotonic
 from typing import Any, ClassVar, Literal, Self
 
 from assistant.errors import ChoiceError, ModelError
-from assistant.llm.control_tokens import defuse
+from assistant.llm.control_tokens import chat_messages
 from assistant.llm.servers.reply_stream import Finish, Piece
 from assistant.llm.servers.top_tokens import check_first_words, choice_from_top_tokens
 from assistant.llm.servers.wire import Json, RefusedError, Wire
@@ -310,11 +310,6 @@ class Tokenizing(OpenAICompatible):
             tokens_by_form = {form: await self._tokens(form) for word in words for form in forms(word)}
             self._words[words] = first_tokens(words, tokens_by_form.__getitem__)
         return self._words[words]
-
-
-def chat_messages(messages: Messages) -> list[dict[str, str]]:
-    """The messages as servers read them, in which no text can speak for the template."""
-    return [{"role": message.role, "content": defuse(message.content)} for message in messages]
 
 
 def estimated_tokens(messages: Messages) -> int:

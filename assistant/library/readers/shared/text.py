@@ -119,6 +119,20 @@ def load_lines(path: Path) -> Iterator[str]:
         raise LibraryError("it is not in UTF-8") from error
 
 
+def with_unique_ids(numbered_blocks: Iterable[tuple[int, Block]]) -> Iterator[Block]:
+    """The blocks of a file's lines, which come with the numbers of these.
+
+    Raises:
+        LibraryError: an id comes twice; the message names both lines.
+    """
+    line_of_id: dict[str, int] = {}
+    for number, block in numbered_blocks:
+        if block.id in line_of_id:
+            raise LibraryError(f"line {number}: the id '{block.id}' was used in line {line_of_id[block.id]}")
+        line_of_id[block.id] = number
+        yield block
+
+
 def title_of(path: Path) -> str:
     """A title from the file's name: "my_notes.txt" gives "my notes"."""
     return title_line(re.sub(r"[_]+", " ", path.stem)) or path.name
