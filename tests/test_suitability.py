@@ -75,7 +75,7 @@ def test_it_is_of_use_on_pairs_that_it_never_saw(judge: ByTags) -> None:
     assert found["kinds"]["harmless"]["false_alarms"] == 0
 
 
-# what docs/results/suitability.md reports, less what another processor's rounding may cost
+# well under what docs/results/suitability.md reports, since another processor rounds otherwise
 AUC = 0.79
 
 

@@ -46,7 +46,7 @@ def test_it_is_of_use_on_pairs_written_by_hand(judge: Support) -> None:
     assert found["auc"] > AUC
 
 
-# what docs/results/support.md reports (0.63), less what another processor's rounding may cost
+# well under what docs/results/support.md reports, since another processor rounds otherwise
 AUC = 0.6
 
 
