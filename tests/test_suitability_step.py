@@ -78,11 +78,6 @@ def test_of_a_list_only_what_clashes_goes(parts: Parts) -> None:
             "Stir.",
             "Eat apples, pears and peanuts that you roasted for an hour.",
         ),
-        (
-            "A snack combines peanuts, apples and pears. Stir.",
-            "Stir.",
-            "A snack combines peanuts, apples and pears.",
-        ),
         ("Peanuts, peanut butter.\nApples.", "Apples.", "Peanuts, peanut butter."),
         (
             "Good are oats with berries, wholemeal toast with pears or peanut butter, or plain yoghurt.",
@@ -100,6 +95,59 @@ def test_what_is_left_reads_well(parts: Parts, text: str, rest: str, out: str) -
     turn = read(parts, text)
     assert [one.text for one in turn.shown] == [rest]
     assert [one.text for one in turn.left_out] == [out]
+
+
+@pytest.mark.parametrize(
+    ("text", "first_item", "rest", "out"),
+    [
+        ("A snack combines peanuts, apples and pears.", "peanuts", "A snack combines apples, and pears.", "peanuts"),
+        ("Good are the peanuts, a pear or a fig.", "peanuts.", "Good are a pear, or a fig.", "the peanuts"),
+        ("Eat more peanuts, peanut oil and figs.", "peanuts", "Eat more figs.", "peanuts"),
+    ],
+)
+def test_of_a_list_that_nothing_introduces_the_beginning_is_kept(
+    parts: Parts, text: str, first_item: str, rest: str, out: str
+) -> None:
+    llm = ScriptedLLM([first_item])
+    turn = read(replace(parts, llm=llm), text, "Stir.")
+    assert [one.text for one in turn.shown] == [rest, "Stir."]
+    assert turn.left_out[0].text == out
+    assert text in llm.prompts[0][-1].content
+
+
+def failing(_: object) -> str:
+    raise ModelError("It is gone.")
+
+
+@pytest.mark.parametrize("first_item", ["", "walnuts", "A snack combines peanuts", "nuts", failing])
+def test_a_list_whose_beginning_is_not_found_goes_whole(parts: Parts, first_item: object) -> None:
+    text = "A snack combines peanuts, apples and pears."
+    turn = read(replace(parts, llm=ScriptedLLM([first_item])), text, "Stir.")
+    assert [one.text for one in turn.shown] == ["Stir."]
+    assert (turn.left_out, turn.events) == ((OmittedText(text, ALLERGY, "p0"),), ())
+
+
+class Unsure(Named):
+    """Is sure of peanuts, and of nothing else that they are made with: as good as sure of oil, less so of salt."""
+
+    def clashes(self, facts: Sequence[str], texts: Sequence[str], stop: Event, question: str = "") -> list[list[float]]:
+        odds = {"peanut": 0.9, "oil": 0.55, "salt": 0.45}
+        return [[max(p * (word in text) for word, p in odds.items()) for text in texts] for _ in facts]
+
+
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        ("Take bread, peanuts, oil and salt.", "Take bread, and salt."),
+        ("Take bread, oil and salt.", "Take bread, oil and salt."),
+        ("Take peanuts, oil and figs.", "Take figs."),
+    ],
+)
+def test_beside_an_item_that_clashes_others_go_from_even_odds_on(parts: Parts, text: str, rest: str) -> None:
+    turn = Turn("What?", facts=told(ALLERGY), digests=(Digest("p0", text),))
+    own = replace(parts, suitability=Unsure(threshold=0.7), llm=ScriptedLLM(["peanuts"]))
+    [turn] = suitability.passages(turn, own, Event())
+    assert turn.digests[0].text == rest
 
 
 class Together:

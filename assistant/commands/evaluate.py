@@ -37,6 +37,7 @@ from assistant.evaluation import (
     guesses,
     ikat,
     intents,
+    lists,
     memory,
     personal,
     ptkb,
@@ -77,6 +78,7 @@ from assistant.retrieve import retrievers
 from assistant.retrieve.encoder_pieces import BySentences
 from assistant.settings import RetrieveSettings, Settings
 from assistant.steps.intent import library_answers
+from assistant.steps.suitability import Sieve
 
 app = Group(help="Measure answers, rankings and rewriting on real data.", no_args_is_help=True)
 
@@ -291,6 +293,27 @@ def evaluate_suitability(
         judge_pairs, threshold = suitability.by_judge(trained), trained.threshold
     summary, rows_judged = suitability.measure(rows, judge_pairs, threshold)
     options.finish({"judge": judge or knobs.facts.suitability, **summary}, rows_judged)
+
+
+@command
+def evaluate_lists(
+    *,
+    file: Annotated[
+        Path,
+        Option(
+            "--lists", help="A .jsonl[.gz] file of {fact, text, clash, kind} lines: each 'list' before its 'item's."
+        ),
+    ],
+    sample: Sample,
+    options: JudgeOptions,
+) -> None:
+    """Of lists with items that clash with a fact, which items are left? Shares of those that suit and that clash."""
+    rows, knobs = sample.draw_or_all(lists.read_lists(file)), options.load_settings()
+    judge, llm = shipped(knobs, embedder_of(knobs), silent), language_model(knobs)
+    summary, rows_sifted = lists.measure(
+        rows, lambda fact: Sieve(judge, llm, [fact], lists.QUESTION, Event()), sample.seed
+    )
+    options.finish(summary, rows_sifted)
 
 
 @command

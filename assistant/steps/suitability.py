@@ -8,19 +8,23 @@ quick"). The person is told what was left out because of which fact.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from statistics import median
 from threading import Event
 
 from assistant.errors import SequiturError
 from assistant.flow.timing import timed
-from assistant.protocols import Parts, SuitabilityJudge
+from assistant.prompting.render import render
+from assistant.protocols import LLM, Parts, SuitabilityJudge
 from assistant.steps import cite
 from assistant.steps.closed_book import unbacked
 from assistant.text.markers import extract_markers
 from assistant.text.sentences import quote, sentences
-from assistant.types import OmittedText, Turn
+from assistant.types import OmittedText, Options, Turn
 from assistant.wording.replies import fixed
 
 # What introduces a list, and what joins its last two items.
@@ -29,6 +33,9 @@ _CONJUNCTIONS = (" and ", " or ")
 # A longer last item likely includes the rest of the sentence, which can't be removed. Any longer one likely is a
 # clause: 99 of 100 items of lists taken apart by hand have no more words (tests/data/suitability_lists.jsonl).
 _MAX_LAST_ITEM_WORDS, _MAX_ITEM_WORDS = 5, 7
+_EVEN_ODDS = 0.5
+_ARTICLE = re.compile(r"\b(?:an?|the) $", re.IGNORECASE)
+_FIRST_ITEM = Options(max_tokens=24, stop=("\n",))
 
 
 def passages(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
@@ -37,7 +44,7 @@ def passages(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         yield turn
         return
     try:
-        sieve = _Sieve(parts.suitability, [fact.text for fact in turn.facts], turn.question, stop)
+        sieve = Sieve(parts.suitability, parts.llm, [fact.text for fact in turn.facts], turn.question, stop)
         sifted = [(digest, *sieve.sift(digest.text)) for digest in turn.digests]
     except SequiturError as error:
         yield turn.with_event("suitability_failed", error)
@@ -55,7 +62,7 @@ def reply(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     if not turn.facts or answer is None or parts.suitability is None or stop.is_set():
         yield turn
         return
-    sieve = _Sieve(parts.suitability, [fact.text for fact in turn.facts], turn.question, stop)
+    sieve = Sieve(parts.suitability, parts.llm, [fact.text for fact in turn.facts], turn.question, stop)
     try:
         if answer.unknown:
             text, left_out = sieve.cut_off(turn.own_answer)
@@ -127,10 +134,11 @@ def _unjoined(item: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sieve:
+class Sieve:
     """Removes from texts what clashes with the facts, in reply to the question."""
 
     judge: SuitabilityJudge
+    llm: LLM
     facts: Sequence[str]
     question: str
     stop: Event
@@ -158,31 +166,54 @@ class _Sieve:
     def _cut(self, sentence: str, fact: str) -> tuple[str, list[OmittedText]]:
         """What is kept of a sentence that clashes, and what is left out: of a list the items that clash, else all.
 
-        Where no item clashes by itself, the sentence does as a whole, or is no list. Where nothing introduces the list,
-        its first item may hold the beginning of the sentence, and all goes with it.
+        Where no item clashes by itself, the sentence does as a whole, or is no list.
         """
         introduction, items, punctuation = _split_list(sentence)
-        reasons = self._clashing(items) if len(items) > 1 else []
+        reasons = self._clashing_items(items) if len(items) > 1 else []
+        if not introduction and reasons and reasons[0] and not all(reasons) and _holds_beginning(items):
+            introduction, items[0] = self._beginning(sentence, items[0])
+            if not introduction:
+                return "", [OmittedText(sentence, fact)]
+            reasons = self._clashing_items(items)
         kept_items = [item for item, reason in zip(items, reasons, strict=False) if not reason]
         removed_items = [item for item, reason in zip(items, reasons, strict=False) if reason]
         loses_more = any(
             len(_unjoined(item).split()) > (_MAX_LAST_ITEM_WORDS if item == items[-1] else _MAX_ITEM_WORDS)
             for item in removed_items
         )
-        is_headless = not introduction and bool(removed_items and reasons[0]) and _holds_beginning(items)
-        if not kept_items or loses_more or is_headless or not removed_items:
+        if not kept_items or loses_more or not removed_items:
             return "", [OmittedText(sentence, fact)]
         text = f"{introduction}{', '.join([_unjoined(kept_items[0]), *kept_items[1:]])}{punctuation}"
         left_out = [OmittedText(_unjoined(item), reason) for item, reason in zip(items, reasons, strict=True) if reason]
         return text[:1].upper() + text[1:], left_out
 
+    def _beginning(self, sentence: str, first: str) -> tuple[str, str]:
+        """The first item of a list that nothing introduces, taken apart: how the sentence begins, and the item itself.
+
+        The beginning is "" where the language model finds none, or can't be asked. What it writes counts if the item
+        ends with it; an article before it goes with it.
+        """
+        with suppress(SequiturError):
+            [completion] = self.llm.complete([render("list_start", sentence=sentence)], _FIRST_ITEM, self.stop)
+            item = completion.text.strip().rstrip(".")
+            if item and first.endswith(f" {item}"):
+                beginning = _ARTICLE.sub("", first[: -len(item)])
+                return beginning, first.removeprefix(beginning)
+        return "", first
+
+    def _clashing_items(self, items: Sequence[str]) -> list[str]:
+        """As `_clashing`; but where one item clashes, others do from even odds on, since a list holds like things."""
+        clashes, threshold = self._likeliest_clashes(items), self.judge.threshold
+        if all(likelihood < threshold for _, likelihood in clashes):
+            return [""] * len(items)
+        return [fact if likelihood >= min(threshold, _EVEN_ODDS) else "" for fact, likelihood in clashes]
+
     def _clashing(self, texts: Sequence[str]) -> list[str]:
         """For each text the fact it clashes with, "" for none."""
+        clashes = self._likeliest_clashes(texts)
+        return [fact if likelihood >= self.judge.threshold else "" for fact, likelihood in clashes]
+
+    def _likeliest_clashes(self, texts: Sequence[str]) -> list[tuple[str, float]]:
+        """For each text the fact that it most likely clashes with, and how likely."""
         rows = self.judge.clashes(self.facts, texts, self.stop, self.question)
-        fact_indices = [max(range(len(self.facts)), key=lambda n: rows[n][column]) for column in range(len(texts))]
-        likelihoods = [rows[n][column] for column, n in enumerate(fact_indices)]
-        threshold = self.judge.threshold
-        return [
-            self.facts[n] if likelihood >= threshold else ""
-            for n, likelihood in zip(fact_indices, likelihoods, strict=True)
-        ]
+        return [max(zip(self.facts, column, strict=True), key=itemgetter(1)) for column in zip(*rows, strict=True)]
