@@ -67,7 +67,7 @@ def _row(number: int, item_list: ItemList, sieve: Sieve) -> Row:
     left = f" {normalise(text)} "
     first, *others = (normalise(item.text) for item in item_list.items)
     is_left = [f" {name} " in left for name in (first.rpartition(" ")[2], *others)]
-    row = {"id": f"list {number}", "fact": item_list.whole.fact, "text": item_list.whole.text, "left": text}
+    row: Row = {"id": f"list {number}", "fact": item_list.whole.fact, "text": item_list.whole.text, "left": text}
     for name, clash in (("suiting", 0), ("clashing", 1)):
         flags = [flag for flag, item in zip(is_left, item_list.items, strict=True) if item.clash == clash]
         row |= {name: len(flags), f"{name}_left": sum(flags)}

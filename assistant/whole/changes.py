@@ -48,8 +48,9 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         for passages in passages_by_document(turn)
     )
     gone, new = _missing_from(old_sentences, new_sentences), _missing_from(new_sentences, old_sentences)
-    texts = [[sentence.text for sentence in side] for side in (gone, new)]
-    pairs = [] if stop.is_set() else sorted(nearest_pairs(*texts, SAME_MATTER, parts.embedder), key=itemgetter(1))
+    gone_texts, new_texts = ([sentence.text for sentence in side] for side in (gone, new))
+    nearest = [] if stop.is_set() else nearest_pairs(gone_texts, new_texts, SAME_MATTER, parts.embedder)
+    pairs = sorted(nearest, key=itemgetter(1))
     changed = [_change(gone[old_index], new[new_index]) for old_index, new_index in pairs]
     paired_old, paired_new = {old_index for old_index, _ in pairs}, {new_index for _, new_index in pairs}
     lines_by_heading = {

@@ -34,8 +34,9 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 def _compared_lines(lines: list[Line], turn: Turn, parts: Parts, stop: Event) -> list[Line]:
     documents, names = (turn.work.documents, turn.work.names) if turn.work else ((), ())
     first, second = ([line for line in lines if document_of(line.passages[0].id) == document] for document in documents)
-    texts = [[line.text for line in side] for side in (first, second)]
-    pairs = [(first[n], second[m]) for n, m in nearest_pairs(*texts, SAME_MATTER, parts.embedder)]
+    first_texts, second_texts = ([line.text for line in side] for side in (first, second))
+    nearest = nearest_pairs(first_texts, second_texts, SAME_MATTER, parts.embedder)
+    pairs = [(first[n], second[m]) for n, m in nearest]
     paired = {id(line) for pair in pairs for line in pair}
     common_lines = [line for pair in pairs for line in pair]
     sides = [[line for line in side if id(line) not in paired] for side in (first, second)]

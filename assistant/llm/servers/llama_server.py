@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Literal
 from urllib.parse import quote
 
+from assistant.llm.control_tokens import chat_messages
 from assistant.llm.servers import logit_bias
 from assistant.llm.servers.openai_compatible import (
     THINKING_OFF_FIELDS,
     TRIAL_PROMPT,
     Tokenizing,
-    chat_messages,
     first_object,
 )
 from assistant.llm.servers.reply_stream import Piece

@@ -6,10 +6,10 @@ import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 
+from assistant.llm.control_tokens import chat_messages
 from assistant.llm.servers.openai_compatible import (
     TOP_LOGPROBS,
     OpenAICompatible,
-    chat_messages,
     finish_of,
     first_object,
 )

@@ -9,12 +9,12 @@ from math import exp
 from typing import Literal, Self
 
 from assistant.errors import ModelError
+from assistant.llm.control_tokens import chat_messages
 from assistant.llm.servers.openai_compatible import (
     THINKING_OFF_FIELDS,
     TOP_LOGPROBS,
     TRIAL_PROMPT,
     Tokenizing,
-    chat_messages,
     first_object,
 )
 from assistant.llm.servers.top_tokens import check_mass
