@@ -8,7 +8,6 @@ quick"). The person is told what was left out because of which fact.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -23,7 +22,7 @@ from assistant.protocols import LLM, Parts, SuitabilityJudge
 from assistant.steps import cite
 from assistant.steps.closed_book import unbacked
 from assistant.text.markers import extract_markers
-from assistant.text.sentences import quote, sentences
+from assistant.text.sentences import normalise, quote, sentences
 from assistant.types import OmittedText, Options, Turn
 from assistant.wording.replies import fixed
 
@@ -34,7 +33,6 @@ _CONJUNCTIONS = (" and ", " or ")
 # clause: 99 of 100 items of lists taken apart by hand have no more words (tests/data/suitability_lists.jsonl).
 _MAX_LAST_ITEM_WORDS, _MAX_ITEM_WORDS = 5, 7
 _EVEN_ODDS = 0.5
-_ARTICLE = re.compile(r"\b(?:an?|the) $", re.IGNORECASE)
 _FIRST_ITEM = Options(max_tokens=24, stop=("\n",))
 
 
@@ -191,14 +189,15 @@ class Sieve:
         """The first item of a list that nothing introduces, taken apart: how the sentence begins, and the item itself.
 
         The beginning is "" where the language model finds none, or can't be asked. What it writes counts if the item
-        ends with it; an article before it goes with it.
+        ends with it, whatever the articles.
         """
         with suppress(SequiturError):
             [completion] = self.llm.complete([render("list_start", sentence=sentence)], _FIRST_ITEM, self.stop)
-            item = completion.text.strip().rstrip(".")
-            if item and first.endswith(f" {item}"):
-                beginning = _ARTICLE.sub("", first[: -len(item)])
-                return beginning, first.removeprefix(beginning)
+            written, words = normalise(completion.text), first.split(" ")
+            for n in range(1, len(words)):
+                beginning, item = " ".join(words[:n]), " ".join(words[n:])
+                if normalise(beginning) and written and normalise(item) == written:
+                    return f"{beginning} ", item
         return "", first
 
     def _clashing_items(self, items: Sequence[str]) -> list[str]:
