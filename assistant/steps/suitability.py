@@ -167,12 +167,14 @@ class Sieve:
         Where no item clashes by itself, the sentence does as a whole, or is no list.
         """
         introduction, items, punctuation = _split_list(sentence)
-        reasons = self._clashing_items(items) if len(items) > 1 else []
+        clashes = self._likeliest_clashes(items) if len(items) > 1 else []
+        reasons = self._reasons_of_items(clashes)
         if not introduction and reasons and reasons[0] and not all(reasons) and _holds_beginning(items):
             introduction, items[0] = self._beginning(sentence, items[0])
             if not introduction:
                 return "", [OmittedText(sentence, fact)]
-            reasons = self._clashing_items(items)
+            clashes[:1] = self._likeliest_clashes(items[:1])
+            reasons = self._reasons_of_items(clashes)
         kept_items = [item for item, reason in zip(items, reasons, strict=False) if not reason]
         removed_items = [item for item, reason in zip(items, reasons, strict=False) if reason]
         loses_more = any(
@@ -200,12 +202,15 @@ class Sieve:
                     return f"{beginning} ", item
         return "", first
 
-    def _clashing_items(self, items: Sequence[str]) -> list[str]:
-        """As `_clashing`; but where one item clashes, others do from even odds on, since a list holds like things."""
-        clashes, threshold = self._likeliest_clashes(items), self.judge.threshold
-        if all(likelihood < threshold for _, likelihood in clashes):
-            return [""] * len(items)
-        return [fact if likelihood >= min(threshold, _EVEN_ODDS) else "" for fact, likelihood in clashes]
+    def _reasons_of_items(self, clashes: Sequence[tuple[str, float]]) -> list[str]:
+        """For each item of a list the fact it clashes with, "" for none.
+
+        Where one item clashes, others do from even odds on, since a list holds like things.
+        """
+        threshold = self.judge.threshold
+        if any(likelihood >= threshold for _, likelihood in clashes):
+            threshold = min(threshold, _EVEN_ODDS)
+        return [fact if likelihood >= threshold else "" for fact, likelihood in clashes]
 
     def _clashing(self, texts: Sequence[str]) -> list[str]:
         """For each text the fact it clashes with, "" for none."""
