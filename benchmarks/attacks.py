@@ -30,6 +30,7 @@ from typer.testing import CliRunner
 
 from assistant.chat import INTERNAL_ERROR
 from assistant.commands.common import error_console, print_text
+from assistant.commands.exit_status import USER_ERROR
 from assistant.errors import LibraryError, SequiturError
 from assistant.library import apart
 from assistant.library.readers import read, suffixes
@@ -256,7 +257,7 @@ def _guess(target: Target, n: int) -> int:
 
 
 def forged(target: Target) -> Row:
-    """Another user's session, event and upload ids, read, steered and ended, with a login and without."""
+    """Another user's session and event ids, read, steered and ended, with a login and without."""
     ann, bob, breaches, tries = target.visitor("ann"), target.visitor("bob"), list[str](), 0
     for n in range(16):
         session = f"anns{n}"
@@ -552,8 +553,12 @@ def fuzz_commands(count: int, seed: int) -> Row:
             # what would load a model, or read the disk, is only made to refuse
             command_line = [*command, *(["--no-such-option"] if command in HEAVY else []), *arguments]
             result = runner.invoke(app, command_line, env=environment, input="")
-            if result.exception and not isinstance(result.exception, SystemExit | SequiturError):
-                breaches.append(f"{command_line}: {result.exception!r}")
+            if isinstance(result.exception, SequiturError):  # told as a sentence, with exit code 2, by `main`
+                is_told = bool(str(result.exception))
+            else:
+                is_told = result.exit_code == 0 or (result.exit_code == USER_ERROR and bool(result.output.strip()))
+            if not is_told:
+                breaches.append(f"{command_line}: {result.exit_code}, {result.exception!r}")
 
         _fuzz(st.tuples(commands, st.lists(words | options, max_size=4)), check, count, seed)
     return Row("fuzzed command lines", count, tuple(breaches))
