@@ -106,7 +106,7 @@ def test_the_labelled_pairs_are_many_and_different_and_not_only_of_things(name: 
 
 def test_items_stand_in_their_sentences_and_a_sentence_without_items_that_clash_has_none():
     halves = {}
-    for name in ("suitability_lists", "suitability_lists_fresh"):
+    for name in ("suitability_lists", "suitability_lists_fresh", "lists_fresh"):
         rows = [json.loads(line) for line in (DATA / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
         lists = {row["id"]: row for row in rows if row["kind"] == "list"}
         clashing = dict.fromkeys(lists, 0)
@@ -118,6 +118,7 @@ def test_items_stand_in_their_sentences_and_a_sentence_without_items_that_clash_
         assert clashing == {key: row["clash"] for key, row in lists.items()}
         halves[name] = {row["text"] for row in lists.values()}
     assert len(halves["suitability_lists"] & halves["suitability_lists_fresh"]) <= 1
+    assert not halves["lists_fresh"] & (halves["suitability_lists"] | halves["suitability_lists_fresh"])
 
 
 # --- the labels --------------------------------------------------------------------------------------------------
