@@ -29,6 +29,14 @@ def test_a_paragraphs_end_closes_a_chunk_that_is_long_enough():
     assert [count_words(one) for one in found] == [80, 30]
 
 
+def test_a_list_is_kept_whole_where_a_chunk_can_hold_it():
+    items = "\n".join(f"{n} {sentence(9)}" for n in range(10))
+    assert texts(Block(sentence(80), "T"), Block(items, "T", unit=True)) == [sentence(80), items]
+    found = texts(Block(sentence(20), "T"), Block(items, "T", unit=True))
+    assert found == [f"{sentence(20)}\n{items}"]
+    assert texts(Block(sentence(20), "T"), Block(items, "T"))[0] != found[0]
+
+
 def test_headings_begin_chunks_of_their_own():
     found = list(chunk([Block("One.", "T - a"), Block("Two.", "T - b")]))
     assert [(one.title, one.text) for one in found] == [("T - a", "One."), ("T - b", "Two.")]

@@ -108,6 +108,37 @@ def test_plain_text_has_paragraphs_and_the_files_name(tmp_path):
     assert read(file) == [Block("One line and the next.", "my notes"), Block("Two.", "my notes")]
 
 
+PROSE = (
+    "The lessor pays for repairs to the boiler, the wiring and the oven, unless\n"
+    "the lessee has broken them. Small repairs of up to 80 euros are the lessee's,\n"
+    "at most three of them a year. Pets may be kept if nobody in the house minds."
+)
+
+
+@pytest.mark.parametrize(
+    ("paragraph", "lines"),
+    [
+        (PROSE, [PROSE.replace("\n", " ")]),
+        (PROSE.replace("\nthe", "\n- the"), [PROSE.replace("\nthe", " - the").replace("\n", " ")]),
+        ("Mon swimming\nTue nothing\nWed dentist at 8:30, Dr Lund, bring the card\nThu choir", None),
+        ("Car\n- box key\n- ice packs, from the\n  freezer", ["Car", "box key", "ice packs, from the freezer"]),
+        ("Car\n- box key", ["Car", "box key"]),
+        ("• tea\n• rice", ["tea", "rice"]),
+        ("1. Soak the lentils.\n2. Boil them.", None),
+        ("[x] ring the plumber\n[ ] pay the rent", None),
+        (f"- {PROSE}\n- {PROSE}", [PROSE.replace("\n", " ")] * 2),
+        ("Jo Lind\nElm Road 4\n2100 Copenhagen", None),
+        ("a walk along the\nriver and back", ["a walk along the river and back"]),
+    ],
+)
+def test_plain_text_keeps_the_lines_of_what_isnt_running_text(tmp_path, paragraph, lines):
+    file = tmp_path / "a.txt"
+    file.write_text(paragraph)
+    [block] = read(file)
+    assert block.text.split("\n") == (lines or paragraph.split("\n"))
+    assert block.unit == ("\n" in block.text)
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
 def test_text_of_usual_encodings(tmp_path, encoding):
     file = tmp_path / "a.txt"

@@ -154,7 +154,7 @@ def test_slides_with_a_table_a_group_and_notes(tmp_path):
     ]
 
 
-def email(path: Path, html: str = "", **headers: str) -> Path:
+def email(path: Path, html: str = "", text: str = "Hi Bo,\n\nthe oats are in.\n", **headers: str) -> Path:
     message = EmailMessage()
     for name, value in {"From": "Åse <ase@example.org>", "To": "Bo <bo@example.org>", **headers}.items():
         message[name] = value
@@ -162,7 +162,7 @@ def email(path: Path, html: str = "", **headers: str) -> Path:
     if html:
         message.set_content(html, "html")
     else:
-        message.set_content("Hi Bo,\n\nthe oats are in.\n")
+        message.set_content(text)
     message.add_attachment(b"%PDF", maintype="application", subtype="pdf", filename="bill.pdf")
     path.write_bytes(bytes(message))
     return path
@@ -174,6 +174,11 @@ def test_an_email_and_the_names_of_what_is_attached(tmp_path):
     head, *texts = [block.text for block in blocks]
     assert head.startswith("From: Åse <ase@example.org>; To: Bo <bo@example.org>; Date: Sun, 17 May 2026 09:00:00")
     assert texts == ["Hi Bo,", "the oats are in.", "Attachments, which were not read: bill.pdf"]
+
+
+def test_an_emails_list_keeps_its_lines(tmp_path):
+    blocks = read(email(tmp_path / "a.eml", text="Hi Bo,\n\nplease bring\n- oats\n- two lemons\n\nAnna"))
+    assert [block.text for block in blocks[1:4]] == ["Hi Bo,", "please bring\noats\ntwo lemons", "Anna"]
 
 
 def test_an_email_in_html_and_one_without_a_subject(tmp_path):

@@ -26,8 +26,8 @@ class Block:
 
     `title` is the document's, and `heading` that of the section, with those around it ("Care > Cleaning"); `place` says
     where in the document it is ("page 3"), and `page` which page of a PDF that is, from 1; `id` is the record's own. A
-    `unit` is one line that is kept whole where a chunk can hold it, such as a term with its definition; `by` says how
-    it was read where that is no matter of course.
+    `unit` is kept whole where a chunk can hold it, such as a term with its definition, or a list; `by` says how it was
+    read where that is no matter of course.
     """
 
     text: str
@@ -67,15 +67,15 @@ def _chunks(paragraphs: list[Block]) -> Iterator[Block]:
         yield replace(paragraphs[0], text=paragraphs[0].text.strip())
         return
     current, words = Block("", ""), 0
-    for paragraph in _lines(paragraphs):
-        for n, sentence in enumerate(_sentences(paragraph.text)):
+    for paragraph in paragraphs:
+        for n, (sentence, glue) in enumerate(_glued_sentences(paragraph.text)):
+            is_inside_unit = paragraph.unit and n > 0
             sentence_words = count_words(sentence)
             room = count_words(paragraph.text) if paragraph.unit and n == 0 else sentence_words
-            full = words + room > MAX_CHUNK_WORDS or (n == 0 and words >= MIN_CHUNK_WORDS)
+            full = words + room > MAX_CHUNK_WORDS or (glue == "\n" and words >= MIN_CHUNK_WORDS and not is_inside_unit)
             if words and full:
                 yield current
                 words = 0
-            glue = "\n" if n == 0 else " "
             current = (
                 replace(current, text=current.text + glue + sentence) if words else replace(paragraph, text=sentence)
             )
@@ -84,9 +84,10 @@ def _chunks(paragraphs: list[Block]) -> Iterator[Block]:
         yield current
 
 
-def _lines(paragraphs: list[Block]) -> Iterator[Block]:
-    for paragraph in paragraphs:
-        yield from (replace(paragraph, text=line) for line in paragraph.text.split("\n") if line.strip())
+def _glued_sentences(text: str) -> Iterator[tuple[str, str]]:
+    """The sentences, each with what stands before it: a line break, or a space if it isn't the first of its line."""
+    for line in text.split("\n"):
+        yield from ((sentence, " " if n else "\n") for n, sentence in enumerate(_sentences(line)))
 
 
 def _sentences(text: str) -> Iterator[str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from assistant.errors import LibraryError
 from assistant.library.readers import html
-from assistant.library.readers.shared.text import WESTERN, paragraphs, tidy, title_line, title_of
+from assistant.library.readers.shared.text import WESTERN, plain_pieces, tidy, title_line, title_of
 from assistant.text.chunks import Block
 
 SUFFIXES = (".eml",)
@@ -86,7 +86,7 @@ def _body(part: MIMEPart, title: str, attachments: Container[MIMEPart]) -> list[
         return []
     match part.get_content_type().split("/"):
         case "text", "plain":
-            return [Block(paragraph, title) for paragraph in paragraphs(_text(part))]
+            return [Block(piece.text, title, unit=piece.unit) for piece in plain_pieces(_text(part))]
         case "text", "html":
             return list(html.blocks(_text(part), title))
         case "multipart", kind:
