@@ -283,6 +283,7 @@ def test_whoever_knows_their_password_takes_another(login, shared: Site) -> None
     ):
         fay.get_by_label("The password that you have").fill(old)
         fay.get_by_label("The new password").fill(new)
+        assert look_at_passwords(fay) == [["text"] * 2, ["password"] * 2]
         fay.get_by_role("button", name="Change it").click()
         if notice:
             expect(fay.locator("#notice")).to_contain_text(notice)
@@ -291,6 +292,16 @@ def test_whoever_knows_their_password_takes_another(login, shared: Site) -> None
     assert elsewhere.request.get(f"{shared.url}config").status == 401
     enter(fay, "fay", second)
     expect(fay.locator(".welcome")).to_be_visible()
+
+
+def look_at_passwords(page: Page) -> list[list[str | None]]:
+    """The types of the fields for passwords once they are shown, and once they are hidden again."""
+    types, fields = [], page.locator("#password-form input").all()
+    for pressed in ("true", "false"):
+        page.get_by_role("button", name="Show the typed passwords").click()
+        expect(page.locator("#show-passwords")).to_have_attribute("aria-pressed", pressed)
+        types.append([field.get_attribute("type") for field in fields])
+    return types
 
 
 def test_nobody_without_a_login_is_offered_another_password(page: Page) -> None:

@@ -1,7 +1,16 @@
-// Once an account is deleted the page begins anew: without its conversation, and at the log-in where there is one.
-import { find } from "./dom.js";
+// Once an account is deleted the page begins anew: without its conversation, and at the log-in where there is one. Until
+// then a typed password can be looked at.
+import { onClick } from "./actions.js";
+import { all, find } from "./dom.js";
 import { whenShown } from "./pieces.js";
 
 whenShown("account", (element) => {
   if (find("[data-gone]", element)) location.replace(location.pathname);
+});
+
+onClick("reveal", (button) => {
+  const fields = all("input", document.getElementById(button.dataset.reveal));
+  const shown = button.getAttribute("aria-pressed") === "false";
+  button.setAttribute("aria-pressed", shown);
+  fields.forEach((field) => (field.type = shown ? "text" : "password"));
 });
