@@ -159,9 +159,14 @@ class TestOwners:
             assert stream.status_code == 200
             assert "process_completed" in "".join(stream.iter_text())
 
-    def test_anothers_upload_is_not_watched(self, ann, bob) -> None:
-        ann.post("/gradio_api/upload", params={"upload_id": "anns"}, files={"files": ("a.txt", b"oats")})
-        assert bob.get("/gradio_api/upload_progress", params={"upload_id": "anns"}).status_code == 403
+    @pytest.mark.parametrize("upload", ["anns", ""])
+    def test_anothers_upload_is_neither_watched_nor_added_to(self, ann, bob, upload: str) -> None:
+        named = {"params": {"upload_id": upload}}
+        sent = {**named, "files": {"files": ("a.txt", b"oats")}}
+        assert ann.post("/gradio_api/upload", **sent).status_code == 200
+        assert bob.get("/gradio_api/upload_progress", **named).status_code == 403
+        assert bob.post("/gradio_api/upload", **sent).status_code == 403
+        assert ann.post("/gradio_api/upload", **sent).status_code == 200
 
     @pytest.mark.parametrize(
         ("method", "path"),
@@ -381,6 +386,24 @@ class TestOtherSites:
             said = client.post("/logout", headers={"Origin": server.url.rstrip("/")})
             assert (said.status_code, said.headers["location"]) == (303, "./")
             assert client.get("/config").status_code == 401
+
+
+class TestCookies:
+    """What a log-in leaves in the browser: out of reach of scripts and other sites, and by HTTPS never without TLS."""
+
+    @pytest.mark.parametrize(("scheme", "secure"), [("https", [True, True]), ("http", [False, True])])
+    def test_of_the_token(self, server: Server, scheme: str, secure: list[bool]) -> None:
+        # as a proxy with TLS on this computer says it
+        proxied = {"X-Forwarded-Proto": scheme}
+        with httpx.Client(base_url=server.url, headers=proxied) as client:
+            said = client.post("/login", data={"username": "ann", "password": PASSWORDS["ann"]})
+            cookies = said.headers.get_list("set-cookie")
+            attributes = [cookie.lower().split("; ") for cookie in cookies]
+            assert sorted("secure" in cookie for cookie in attributes) == secure
+            assert all("httponly" in cookie and "samesite=lax" in cookie for cookie in attributes)
+            for cookie in cookies:
+                sent = {**proxied, "Cookie": cookie.partition(";")[0]}
+                assert httpx.get(f"{server.url}config", headers=sent).status_code == 200
 
 
 def test_gradio_makes_no_table_of_its_events_after_each_of_them(server: Server) -> None:

@@ -92,7 +92,7 @@ class AccessGuard:
 
     def _query_refusal(self, scope: Scope, user: str) -> tuple[int, str] | None:
         """Why a request that names a session or an upload in its address is refused, if it is."""
-        query = parse_qs(scope["query_string"].decode("latin-1"))
+        query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         names = [name for key in ("session_hash", "upload_id") for name in query.get(key, ())]
         return None if all(self._sessions.claim(name, user) for name in names) else (403, OTHERS_TAB)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -94,6 +95,7 @@ class Guard:
                 response_headers.update(HEADERS | {"Content-Security-Policy": policy})
                 if not scope["path"].startswith(PUBLIC):
                     response_headers.setdefault("Cache-Control", "no-store")
+                message["headers"] = restricted_cookies(message["headers"], scope.get("scheme", "http"))
             await send(message)
 
         if malformed(headers):
@@ -107,6 +109,22 @@ class Guard:
                 "headers": [header for header in scope["headers"] if header[0].lower() not in _UNTRUSTED_HEADERS],
             }
         await responder(scope, receive, send_with_headers)
+
+
+def restricted_cookies(headers: Iterable[tuple[bytes, bytes]], scheme: str) -> list[tuple[bytes, bytes]]:
+    """A response's headers; other sites' requests carry none of its cookies, and where `scheme` is https, all need TLS.
+
+    Gradio sends the token of a log-in twice: with Secure and SameSite=None, and, for plain HTTP, with neither.
+    """
+    is_tls = scheme == "https"  # a proxy on this computer says so, whatever it asks the server by
+    return [
+        (name, _restricted_cookie(value, is_tls) if name.lower() == b"set-cookie" else value) for name, value in headers
+    ]
+
+
+def _restricted_cookie(cookie: bytes, is_tls: bool) -> bytes:
+    own_site = re.sub(rb"(?i)(; *samesite)=none", rb"\1=lax", cookie)
+    return own_site + b"; Secure" if is_tls and not re.search(rb"(?i); *secure\b", own_site) else own_site
 
 
 def malformed(headers: Headers) -> bool:
