@@ -88,11 +88,12 @@ EXCUSED = {"id": "PYSEC-2026-8888", "aliases": ["CVE-2026-134825"], "fix_version
         ((found(NEW, EXCUSED), ""), 1, "gradio 6.31.0: PYSEC-2026-9999 (CVE-2026-999999), mended in 7.0"),
         (("", found(NEW)), 1, "1 vulnerabilities without a reason in the table"),
         ((SKIPPED, found(EXCUSED)), 0, "0 vulnerabilities"),
-        ((SKIPPED, SKIPPED), 0, "osv knew none of 1 packages; pypi knew none of 1 packages"),
-        (("", ""), 0, "osv: osv is away; pypi: pypi is away"),
+        ((SKIPPED, SKIPPED), 77, "SKIPPED: known vulnerabilities were not looked up"),
+        ((SKIPPED, SKIPPED), 77, "osv knew none of 1 packages; pypi knew none of 1 packages"),
+        (("", ""), 77, "osv: osv is away; pypi: pypi is away"),
     ],
 )
-def test_findings_without_a_reason_fail_and_silence_is_told(
+def test_findings_without_a_reason_fail_and_silence_is_a_skip_with_its_reason(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], answers: tuple[str, str], status: int, told: str
 ) -> None:
     assert audit.main(auditing(tmp_path, *answers), 20) == status
@@ -105,5 +106,5 @@ def test_a_database_that_never_answers_is_waited_for_no_longer(
     script = tmp_path / "pip-audit"
     script.write_text("#!/bin/sh\nexec sleep 60\n")
     script.chmod(0o755)
-    assert audit.main(str(script), 0.2) == 0
+    assert audit.main(str(script), 0.2) == audit.SKIPPED
     assert "osv took more than 0 s; pypi took more than 0 s" in capsys.readouterr().out
