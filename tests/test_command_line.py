@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -79,6 +80,54 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 )
 def test_one_sentence_and_exit_code_2(told, arguments: tuple[str, ...], says: str) -> None:
     assert says in told(*arguments)
+
+
+IKAT = ("ikat", "--run-name", "ours", "--out", "{folder}/run", "--topics")
+TRAIN = ("train", "relevance", "--out", "{folder}/trained", "--corpus", "{broken}", "--questions", "{broken}")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("digest", "nope"), "There is no document 'nope' here; python -m assistant index --list shows"),
+        (("digest", "nope", "--task", "nope"), "Invalid value for '--task'"),
+        (("digest", "nope", "--library", ".."), "can't name a library"),
+        (("digest", "nope", "--settings", "{broken}"), "is not valid TOML"),
+        (("search", ""), "Type the words to search for."),
+        (("search", "oats"), "There is no complete index in"),
+        (("search", "oats", "--k", "0"), "Invalid value for '--k'"),
+        (("search", "oats", "--settings", "{broken}"), "is not valid TOML"),
+        (("mcp", "--settings", "/nowhere.toml"), "/nowhere.toml can't be read"),
+        (("mcp", "--settings", "{broken}"), "is not valid TOML"),
+        (("mcp", "--data-dir", "{broken}"), "can't be made (File exists); choose another"),
+        (("mcp", "--data-dir", "{folder}/damaged"), "is damaged or not a database; move it away"),
+        (("mcp", "--backend", "nope"), "Invalid value for '--backend'"),
+        (("reproduce", "nope"), "'nope' is no table; there are:"),
+        (("reproduce", "relevance", "--data", "/nowhere"), "in the folder of --data"),
+        (("reproduce", "--checkout", "/nowhere"), "in a checkout of it"),
+        (("reproduce", "--checkout", "{folder}"), "tables.toml is broken"),
+        ((*IKAT, "/nowhere.json"), "The topics /nowhere.json can't be read"),
+        ((*IKAT, "{broken}"), "are not valid JSON"),
+        ((*IKAT, "{broken}", "--depth", "1"), "Invalid value for '--depth'"),
+        ((*TRAIN[:-1], "/nowhere.jsonl"), "The file /nowhere.jsonl can't be read"),
+        (TRAIN, "broken.json, line 1, is not valid JSON"),
+        ((*TRAIN, "--epochs", "0"), "Invalid value for '--epochs'"),
+        ((*TRAIN, "--questions", "{broken}"), "give one --questions for each --corpus"),
+        (("train", "pack", "--model", "/nowhere", "--out", "{folder}/packed"), "holds no weights that can be packed"),
+        (("users", "add", "ann"), "No password was typed, so nothing was done; type it at a terminal."),
+        (("models", "servers", "add", "http://127.0.0.1:1", "--key"), "No key was typed"),
+    ],
+    ids=lambda value: " ".join(value)[:40] if isinstance(value, tuple) else "",
+)
+def test_missing_and_broken_files_and_impossible_numbers_are_told(
+    told, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], says: str
+) -> None:
+    broken, tables = tmp_path / "broken.json", tmp_path / "docs/results/tables.toml"
+    for file in (broken, tables, tmp_path / "damaged/sequitur.sqlite3"):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text('{"id": 1\n' * 500)
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    assert says in told(*(word.format(broken=broken, folder=tmp_path) for word in arguments))
 
 
 def test_an_unknown_setting_is_named(told, tmp_path: Path) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
+import pytest
 from lxml import html as parser
 
 from assistant.store.conversations import Conversation
@@ -90,6 +92,18 @@ def test_what_the_model_knows_itself_is_said_to_be_that_in_both_forms() -> None:
     poem = turn("Oats, o oats.", intent="writing", answer=Answer("Oats, o oats.", origin="model"))
     for text in (page(poem), document("House", [poem])):
         assert "the model's own knowledge" in text
+
+
+@pytest.mark.parametrize("formula", ["=1+1", "+1", "-5", "@home", '=HYPERLINK("http://evil.example")'])
+def test_what_a_spreadsheet_would_calculate_begins_no_line_of_a_conversation(formula: str) -> None:
+    source = Passage("0c-1", formula, formula, source=formula, own=True)
+    said = turn(f"{formula}\n{formula} [1]", source, sentences=(Sentence(formula, state="not"),))
+    failed = Turn(f"Hello\n{formula}", status="failed", error=formula)
+    lines = document(formula, [replace(said, utterance=formula), failed]).splitlines()
+    assert sum(formula[-1] in line for line in lines) > 6
+    # the hyphen of a list is ours: behind it, what could call a function is escaped
+    calculated = re.compile(r"[=+@]|-(?! )|- [^\\].*(?<!\\)[=(]")
+    assert [line for line in lines if calculated.match(line)] == []
 
 
 def test_hostile_text_is_only_text() -> None:

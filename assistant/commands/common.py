@@ -17,7 +17,7 @@ from rich.text import Text
 
 from assistant import parts
 from assistant.commands.exit_status import at_end
-from assistant.errors import DataError, disk_errors_as
+from assistant.errors import DataError, SettingsError, disk_errors_as
 from assistant.library import starter
 from assistant.library.shelves import check_is_built
 from assistant.parts import Loader, LoadingStage
@@ -85,6 +85,18 @@ def create_results_folder(folder: Path | None) -> None:
 def report_write_errors(folder: Path) -> AbstractContextManager[None]:
     """Within this, what can't be written to `folder` is a `DataError` that says what to do."""
     return disk_errors_as(DataError, f"The results can't be written to {folder}")
+
+
+def prompt_secret(title: str, confirmation: str = "") -> str:
+    """What a person types unseen, asked for once more with the words of `confirmation` where there are any.
+
+    Raises:
+        SettingsError: nothing was typed, or not the same again.
+    """
+    try:
+        return str(typer.prompt(title, hide_input=True, confirmation_prompt=confirmation or False, err=True))
+    except typer.Abort as error:
+        raise SettingsError(f"No {title.lower()} was typed, so nothing was done; type it at a terminal.") from error
 
 
 def load_with_bars(settings: Settings) -> Loader:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from pydantic import SecretStr, ValidationError
 
-from assistant.commands.common import error_console, print_table, print_text
+from assistant.commands.common import error_console, print_table, print_text, prompt_secret
 from assistant.commands.option_groups import Group, SettingsOptions
 from assistant.errors import ModelError
 from assistant.llm.known_models import AddedServer, KnownModels
@@ -35,8 +35,9 @@ class ServerArguments:
 
         Raises:
             ModelError: a name or the key is too long.
+            SettingsError: no key was typed.
         """
-        secret = SecretStr(typer.prompt("Key", hide_input=True, err=True)) if self.key else SecretStr("")
+        secret = SecretStr(prompt_secret("Key")) if self.key else SecretStr("")
         try:
             return AddedServer(address=self.address, model=self.model, key=secret, context=self.context)
         except ValidationError as error:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from assistant.commands.common import error_console, print_table, print_text
+from assistant.commands.common import error_console, print_table, print_text, prompt_secret
 from assistant.commands.option_groups import Group, SettingsOptions
 from assistant.errors import SettingsError
 from assistant.store.database import connect
@@ -113,8 +113,7 @@ def _confirm(name: str, account: Account) -> None:
 
 
 def _password(name: str = "") -> str:
-    password: str = typer.prompt("Password", hide_input=True, confirmation_prompt="The same again", err=True)
-    return checked_password(password, name)
+    return checked_password(prompt_secret("Password", "The same again"), name)
 
 
 def _logins(options: SettingsOptions) -> Logins:
