@@ -12,10 +12,10 @@ import random
 import socket
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import chdir, contextmanager, suppress
-from dataclasses import asdict, dataclass
+from contextlib import chdir, closing, contextmanager, suppress
+from dataclasses import asdict, dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
@@ -35,30 +35,51 @@ from assistant.errors import LibraryError, SequiturError
 from assistant.library import apart
 from assistant.library.readers import read, suffixes
 from assistant.library.reading import SECONDS, SECONDS_PER_MEGABYTE, read_apart
+from assistant.runs import MAX_UNWATCHED_SECONDS, SWEEP_SECONDS
+from assistant.settings import Settings
 from assistant.store.database import connect
 from assistant.store.users import Logins
 from assistant.types import Answer, Fact, Passage, Sentence, Turn, new_id, now
 from assistant.web import render
 from benchmarks.bombs import BOMBS, SIMILAR_BOMBS, write_bomb
+from benchmarks.clicks import Stores
 from benchmarks.figures import Figures
 from benchmarks.light import Served, light_settings, served
 from benchmarks.mutants import mutant
-from benchmarks.visitor import DATA, JOIN, UNEXPLAINED_FAILURE, UPLOAD, RefusedError, Visitor
+from benchmarks.visitor import DATA, JOIN, PROGRESS, UNEXPLAINED_FAILURE, UPLOAD, RefusedError, Visitor
 
 PASSWORDS = {"ann": "oats ann tea", "bob": "oats bob tea"}
 MEGABYTE = 2**20
-HEAVY: tuple[list[str], ...] = (
-    [], ["ask"], ["chat"], ["serve"], ["mcp"], ["index"], ["digest"], ["models"], ["models", "fetch"],
-    ["models", "measure"], ["models", "verify"], ["evaluate"], ["evaluate", "support"], ["reproduce"], ["train"],
+# Commands to put made-up words behind. They run in a folder of their own with a broken file (`FORGED`), without the
+# library and the model that they are set to, and with a port that is taken, so that none loads a model or serves a
+# page. `mcp` would serve over this process's own input and output, and is made to refuse.
+FORGED, MISSING = "forged.jsonl", "missing"
+COMMANDS: tuple[list[str], ...] = (
+    [], ["ask"], ["chat"], ["serve"], ["mcp", "--no-such-option"], ["index"], ["digest"], ["search"], ["backup"],
+    ["restore"], ["facts"], ["facts", "add"], ["facts", "edit"], ["facts", "import"], ["facts", "import", FORGED],
+    ["facts", "remove"], ["users"], ["users", "add"], ["users", "hash"], ["users", "list"], ["users", "remove"],
+    ["users", "token"], ["users", "token", "--revoke"], ["users", "token", "--list"], ["users", "usage"], ["models"],
+    ["models", "fetch"], ["models", "list"], ["models", "measure"], ["models", "servers"],
+    ["models", "servers", "remove"], ["models", "verify"], ["evaluate"], ["evaluate", "support"],
+    ["evaluate", "support", "--pairs", FORGED], ["evaluate", "support", "--pairs", MISSING], ["reproduce"], ["train"],
+    ["train", "blend", "--corpus", FORGED, "--questions", FORGED, "--model", MISSING],
+    ["train", "pack", "--model", MISSING, "--out", "packed"],
+    ["train", "relevance", "--corpus", FORGED, "--questions", FORGED, "--out", "trained"],
+    ["train", "relevance", "--corpus", MISSING, "--questions", MISSING, "--out", "trained"],
+    ["ikat"], ["ikat", "--topics", FORGED, "--run-name", "ours", "--out", "run"],
+    ["ikat", "--topics", MISSING, "--run-name", "ours", "--out", "run"], ["ikat-index", "--passages", "passages"],
+    ["ikat-validate"], ["ikat-validate", "--topics", FORGED], ["ikat-validate", "--topics", MISSING],
 )  # fmt: skip
-COMMANDS = (
-    *HEAVY, ["facts"], ["facts", "add"], ["facts", "remove"], ["users"], ["users", "remove"], ["restore"], ["backup"],
-    ["search"], ["models", "list"], ["ikat-validate"],
-)  # fmt: skip
+TYPED = ("", "short\nshort\n", "one thing\nanother thing\n", "oats rye tea milk\noats rye tea milk\n")
 # Seconds of a processor that a small document may take: what its reading may, and the start of that.
 SMALL_DOCUMENT_SECONDS = SECONDS + 2.0
 PATIENCE = 5.0  # seconds that another person may wait for the page meanwhile, on a computer that does other work, too
 ANSWERED = 30.0  # seconds until the other person's question is answered
+CONNECTIONS, LOG_INS = 80, 5  # that try made-up names; times that a user logs in meanwhile
+PEOPLE, WORD_SECONDS = 10, 0.5  # who ask and leave; seconds for which the model writes a word for them, one at a time
+# Seconds from when the last of them has left until all that they left has stopped: Gradio looks every 10 s whether
+# somebody still listens.
+LEFT_SECONDS = MAX_UNWATCHED_SECONDS + SWEEP_SECONDS + 10
 GROWTH = 0.3  # GB that the server may hold more after an attack
 XSS = (
     "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "<svg onload=alert(1)>", "<iframe src=javascript:1>",
@@ -94,6 +115,7 @@ class Target:
     """A served page, and clients of it."""
 
     page: Served
+    passwords: Mapping[str, str] = field(default_factory=lambda: PASSWORDS)
     uploads: str = str(Path(gettempdir()) / "gradio")  # only named in forged events
 
     def client(self, address: str = "127.0.0.1") -> httpx.Client:
@@ -105,7 +127,7 @@ class Target:
     def visitor(self, name: str) -> Visitor:
         """A user who is logged in."""
         visitor = Visitor(self.page.url)
-        visitor.log_in(name, PASSWORDS[name])
+        visitor.log_in(name, self.passwords[name])
         return visitor
 
     def memory_gb(self) -> float:
@@ -256,18 +278,59 @@ def _guess(target: Target, n: int) -> int:
         return client.post("/login", data={"username": "bob", "password": f"y{n}"}).status_code
 
 
+def crowd(target: Target) -> Row:
+    """Connections that try made-up names without end, while a user logs in from where they did before."""
+    target.visitor("bob").close()
+    statuses, breaches, seconds, stop = list[int](), list[str](), list[float](), Event()
+
+    def knock(n: int) -> None:
+        with target.client(f"127.0.2.{n + 1}") as client:
+            while not stop.wait(0.1):
+                form = {"username": f"nobody{n}x{len(statuses)}", "password": "x"}
+                with suppress(httpx.ReadTimeout):  # most of them wait for one another
+                    statuses.append(client.post("/login", data=form).status_code)
+
+    with ThreadPoolExecutor(CONNECTIONS) as pool:
+        knocking = [pool.submit(knock, n) for n in range(CONNECTIONS)]
+        try:
+            for _ in range(LOG_INS):
+                time.sleep(1)
+                start = time.perf_counter()
+                target.visitor("bob").close()
+                seconds.append(time.perf_counter() - start)
+        except RefusedError as error:
+            breaches.append(f"the user was kept out: {error}")
+        finally:
+            stop.set()
+    for knocked in knocking:
+        knocked.result()
+    breaches += [str(status) for status in statuses if status not in {400, 429}]
+    breaches += delay_breaches("the user's log-in took", max(seconds, default=0.0), PATIENCE)
+    told = f"{statuses.count(429)} told to wait; the user was let in {len(seconds)} of {LOG_INS} times"
+    return Row(
+        f"made-up names by {CONNECTIONS} connections",
+        len(statuses),
+        tuple(breaches),
+        f"{told}, after {max(seconds, default=0.0):.1f} s at most",
+    )
+
+
 def forged(target: Target) -> Row:
-    """Another user's session and event ids, read, steered and ended, with a login and without."""
+    """Another user's ids of sessions, events and uploads: read, steered, added to, ended; with a login and without."""
     ann, bob, breaches, tries = target.visitor("ann"), target.visitor("bob"), list[str](), 0
+    file = {"files": ("a.txt", b"oats")}
     for n in range(16):
-        session = f"anns{n}"
+        session, upload = f"anns{n}", {"params": {"upload_id": f"annsfile{n}" if n else ""}}
         event = ann.join("composer", "stop", session)
+        ann.client.post(UPLOAD, **upload, files=file).raise_for_status()
         requests: tuple[tuple[str, str, dict[str, Any]], ...] = (
             ("GET", DATA, {"params": {"session_hash": session}}),
             ("POST", JOIN, {"json": {"data": [], "fn_index": 0, "session_hash": session}}),
             ("POST", "/gradio_api/cancel", {"json": {"session_hash": session, "fn_index": 0, "event_id": event}}),
             ("POST", "/gradio_api/reset", {"json": {"event_id": event}}),
             ("GET", f"/gradio_api/heartbeat/{session}", {}),
+            ("GET", PROGRESS, upload),
+            ("POST", UPLOAD, {**upload, "files": file}),
         )
         with target.client() as stranger:
             for sender, client in (("bob", bob.client), ("stranger", stranger)):
@@ -277,7 +340,7 @@ def forged(target: Target) -> Row:
                     breaches += [f"{sender} {path}: {status}"] if status not in {401, 403, 404} else []
     ann.close()
     bob.close()
-    return Row("forged sessions and events", tries, tuple(breaches))
+    return Row("forged ids of sessions, events and uploads", tries, tuple(breaches))
 
 
 def flood(target: Target) -> Row:
@@ -303,6 +366,45 @@ def _is_answered(visitor: Visitor, n: int) -> bool:
     except RefusedError:
         return False
     return True
+
+
+def abandoned(_target: Target) -> Row:
+    """People who ask two questions each and leave, at a slow model; once nobody has watched for long, another asks."""
+    names = [f"guest{n}" for n in range(PEOPLE)]
+    passwords = dict.fromkeys((*names, "late"), "rye lamp tea milk")
+    with attacked_page(passwords, WORD_SECONDS, slots=1) as (target, settings):
+        for name in names:
+            _ask_and_leave(target.visitor(name))
+        time.sleep(LEFT_SECONDS)
+        late = target.visitor("late")
+        try:
+            seconds = late.send("composer", "ask", utterance="How rich in protein are lentils, p2x1?").seconds
+        finally:
+            late.close()
+        statuses = Counter(
+            replies[0].turn.status for name in names for replies in Stores(settings, name).turns().values()
+        )
+    stopped, done = statuses["stopped"], statuses["done"]
+    lost = 2 * PEOPLE - stopped - done
+    breaches = [f"{lost} neither stopped nor done, or not kept"] if lost else []
+    breaches += [] if stopped else ["none was stopped"]
+    breaches += delay_breaches("the later question took", seconds, ANSWERED)
+    return Row(
+        "questions that people ask and leave",
+        2 * PEOPLE,
+        tuple(breaches),
+        f"{stopped} stopped and kept, {done} were done before; a later question took {seconds:.1f} s",
+    )
+
+
+def _ask_and_leave(visitor: Visitor) -> None:
+    """Ask in two tabs, and close each once the page has shown something of the answer."""
+    for n in range(2):
+        tab = f"{visitor.session}{n}"
+        visitor.join("composer", "ask", tab, values={"utterance": f"How rich in protein are lentils, p1x{n}?"})
+        with closing(visitor.stream(tab)) as lines:
+            any('"process_generating"' in line for line in lines)
+    visitor.close()
 
 
 def other_sites(target: Target) -> Row:
@@ -447,7 +549,7 @@ def xss(_target: Target) -> Row:
 
 
 ATTACKS: tuple[Attack, ...] = (
-    long_names, large_bodies, bombs, guesses, forged, flood, other_sites, junk, paths, xss,
+    long_names, large_bodies, bombs, guesses, crowd, forged, flood, abandoned, other_sites, junk, paths, xss,
 )  # fmt: skip
 
 
@@ -535,24 +637,22 @@ def fuzz_events(target: Target, count: int, seed: int) -> Row:
 
 
 def fuzz_commands(count: int, seed: int) -> Row:
-    """Words that were made up, behind the commands that keep things: each ends with a sentence, or does as told."""
+    """Words that were made up, behind commands: each ends with a sentence, or does as told."""
     from hypothesis import strategies as st  # noqa: PLC0415
 
     from assistant.__main__ import app  # noqa: PLC0415 - the program that this is a part of
 
     breaches, runner = list[str](), CliRunner()
-    commands = st.sampled_from(COMMANDS)
-    words = st.text(st.characters(exclude_characters="\0"), max_size=12).map(lambda word: word.replace("serve", ""))
+    # none that leads out of the folder
+    words = st.text(st.characters(exclude_characters="\0/~"), max_size=12).filter(lambda word: word != "..")
     options = st.sampled_from(["--data-dir", "--settings", "--user", "--json", "--yes", "-", "--", "--help"])
 
-    with TemporaryDirectory() as folder, chdir(folder):  # a made-up word may name a folder
-        environment = {"SEQUITUR_DATA_DIR": folder, "SEQUITUR_HUB": "false"}
+    with _fuzzed_folder() as environment:
 
-        def check(example: tuple[list[str], list[str]]) -> None:
-            command, arguments = example
-            # what would load a model, or read the disk, is only made to refuse
-            command_line = [*command, *(["--no-such-option"] if command in HEAVY else []), *arguments]
-            result = runner.invoke(app, command_line, env=environment, input="")
+        def check(example: tuple[list[str], list[str], str]) -> None:
+            command, arguments, typed = example
+            command_line = [*command, *arguments]
+            result = runner.invoke(app, command_line, env=environment, input=typed)
             if isinstance(result.exception, SequiturError):  # told as a sentence, with exit code 2, by `main`
                 is_told = bool(str(result.exception))
             else:
@@ -560,8 +660,24 @@ def fuzz_commands(count: int, seed: int) -> Row:
             if not is_told:
                 breaches.append(f"{command_line}: {result.exit_code}, {result.exception!r}")
 
-        _fuzz(st.tuples(commands, st.lists(words | options, max_size=4)), check, count, seed)
-    return Row("fuzzed command lines", count, tuple(breaches))
+        examples = st.tuples(st.sampled_from(COMMANDS), st.lists(words | options, max_size=4), st.sampled_from(TYPED))
+        _fuzz(examples, check, count, seed)
+    return Row("fuzzed command lines", count, tuple(breaches), f"behind {len(COMMANDS)} commands")
+
+
+@contextmanager
+def _fuzzed_folder() -> Iterator[dict[str, str]]:
+    """A folder to be in with a broken file, and an environment in which no command loads a model or serves a page."""
+    # a made-up word may name a folder
+    with TemporaryDirectory() as folder, chdir(folder), socket.create_server(("127.0.0.1", 0)) as taken:
+        Path(FORGED).write_text('{"id": 1\n', encoding="utf-8")
+        yield {
+            "SEQUITUR_DATA_DIR": folder,
+            "SEQUITUR_HUB": "false",
+            "SEQUITUR_LIBRARY": MISSING,
+            "SEQUITUR_LLM__MODEL": str(Path(folder) / MISSING),
+            "SEQUITUR_WEB__PORT": str(taken.getsockname()[1]),
+        }
 
 
 def _fuzz(strategy: Any, check: Callable[[Any], None], count: int, seed: int) -> None:
@@ -583,22 +699,24 @@ def _fuzz(strategy: Any, check: Callable[[Any], None], count: int, seed: int) ->
 
 
 @contextmanager
-def attacked_page() -> Iterator[Target]:
-    """A page with two users."""
+def attacked_page(
+    passwords: Mapping[str, str] = PASSWORDS, word_seconds: float = 0.02, slots: int = 4
+) -> Iterator[tuple[Target, Settings]]:
+    """A page with these users, whose model takes so long for a word, so many answers side by side; and its settings."""
     with TemporaryDirectory() as folder:
-        settings = light_settings(Path(folder))
+        settings = light_settings(Path(folder), slots)
         engine = connect(settings.database_url)
-        for name, password in PASSWORDS.items():
+        for name, password in passwords.items():
             Logins(engine).add(name, password)
         engine.dispose()
-        with served(settings, pause=0.02) as page:
-            yield Target(page)
+        with served(settings, pause=word_seconds) as page:
+            yield Target(page, passwords), settings
 
 
 def run(count: int, seed: int, only: Iterable[str] = ()) -> list[Row]:
     """All attacks, then so many fuzzed inputs of each kind."""
     rows, attack_names = list[Row](), set(only)
-    with attacked_page() as target:
+    with attacked_page() as (target, _):
         for attack in (candidate for candidate in ATTACKS if not attack_names or candidate.__name__ in attack_names):
             rows.append(_print_row(attack(target)))
         if count and not attack_names:

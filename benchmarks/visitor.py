@@ -12,7 +12,8 @@ from uuid import uuid4
 
 import httpx
 
-JOIN, DATA, UPLOAD = "/gradio_api/queue/join", "/gradio_api/queue/data", "/gradio_api/upload"
+JOIN, DATA = "/gradio_api/queue/join", "/gradio_api/queue/data"
+UPLOAD, PROGRESS = "/gradio_api/upload", "/gradio_api/upload_progress"
 UNEXPLAINED_FAILURE = "failed without a sentence"
 GONE = {502, 503, 504}  # what a proxy says of a server that ends in the middle, or isn't there
 _ERROR = re.compile(r'class=\\?"notice error\\?"[^>]*><span[^>]*>([^<]*)<')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import socket
 import time
@@ -21,9 +22,10 @@ from assistant.web.owners import MAX_SESSIONS_PER_USER, NOT_THERE, TabSessions, 
 from assistant.web.page import NO_VALUE
 from assistant.web.security import DENY_ALL_POLICY, HEADERS, POLICY
 from assistant.web.server import Server, serve
+from benchmarks.attacks import PASSWORDS, Target, fuzz_events
+from benchmarks.light import Served
 from tests.browser.fake import Loaded, Script, house
 
-PASSWORDS = {"ann": "oats ann tea", "bob": "oats bob tea"}
 JOIN, DATA = "/gradio_api/queue/join", "/gradio_api/queue/data"
 JSON = {"Content-Type": "application/json"}
 
@@ -404,6 +406,13 @@ class TestCookies:
             for cookie in cookies:
                 sent = {**proxied, "Cookie": cookie.partition(";")[0]}
                 assert httpx.get(f"{server.url}config", headers=sent).status_code == 200
+
+
+def test_made_up_values_of_any_event_are_answered_with_a_sentence(server: Server, capsys) -> None:
+    row = fuzz_events(Target(Served(server.url, os.getpid(), None)), 60, 1)
+    assert row.through == ()
+    assert row.tries >= 60
+    assert "Traceback" not in "".join(capsys.readouterr())
 
 
 def test_gradio_makes_no_table_of_its_events_after_each_of_them(server: Server) -> None:
