@@ -31,7 +31,7 @@ from typer.testing import CliRunner
 from assistant.chat import INTERNAL_ERROR
 from assistant.commands.common import error_console, print_text
 from assistant.commands.exit_status import USER_ERROR
-from assistant.errors import LibraryError, SequiturError
+from assistant.errors import LibraryError, SequiturError, SettingsError
 from assistant.library import apart
 from assistant.library.readers import read, suffixes
 from assistant.library.reading import SECONDS, SECONDS_PER_MEGABYTE, read_apart
@@ -680,6 +680,9 @@ def _fuzzed_folder() -> Iterator[dict[str, str]]:
         }
 
 
+FUZZERS: tuple[Callable[[int, int], Row], ...] = (fuzz_readers, fuzz_mutants, fuzz_commands)
+
+
 def _fuzz(strategy: Any, check: Callable[[Any], None], count: int, seed: int) -> None:
     """Call `check` with so many values of a hypothesis strategy."""
     import hypothesis  # noqa: PLC0415
@@ -714,22 +717,31 @@ def attacked_page(
 
 
 def run(count: int, seed: int, only: Iterable[str] = ()) -> list[Row]:
-    """All attacks, then so many fuzzed inputs of each kind."""
-    rows, attack_names = list[Row](), set(only)
+    """The attacks and kinds of made-up inputs of these names, or all; of the inputs so many of each kind.
+
+    Raises:
+        SettingsError: nothing is called so.
+    """
+    names = [check.__name__ for check in (*ATTACKS, fuzz_events, *FUZZERS)]
+    chosen, rows = set(only) or set(names), list[Row]()
+    if unknown := sorted(chosen.difference(names)):
+        raise SettingsError(f"There is no attack '{unknown[0]}'; there are: {', '.join(names)}.")
     with attacked_page() as (target, _):
-        for attack in (candidate for candidate in ATTACKS if not attack_names or candidate.__name__ in attack_names):
-            rows.append(_print_row(attack(target)))
-        if count and not attack_names:
+        rows += [_print_row(attack(target)) for attack in ATTACKS if attack.__name__ in chosen]
+        if count and fuzz_events.__name__ in chosen:
             rows.append(_print_row(fuzz_events(target, count, seed)))
-    if count and not attack_names:
-        rows += [_print_row(fuzz(count, seed)) for fuzz in (fuzz_readers, fuzz_mutants, fuzz_commands)]
+    if count:
+        rows += [_print_row(fuzz(count, seed)) for fuzz in FUZZERS if fuzz.__name__ in chosen]
     return rows
 
 
 def attacks(
     count: Annotated[int, typer.Option("--fuzz", min=0, help="Made-up inputs of each of four kinds.")] = 10_000,
     seed: Annotated[int, typer.Option(help="Decides the made-up inputs.")] = 0,
-    only: Annotated[list[str] | None, typer.Option(help="One attack; may be repeated.", show_default="all")] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="One attack, or kind of made-up inputs; may be repeated.", show_default="all"),
+    ] = None,
     *,
     figures: Figures,
 ) -> None:

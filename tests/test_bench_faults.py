@@ -13,7 +13,7 @@ from threading import Event
 import pytest
 
 from assistant.chat import INTERNAL_ERROR
-from assistant.errors import LibraryError
+from assistant.errors import LibraryError, SettingsError
 from assistant.library.readers import read
 from assistant.library.shelves import open_library
 from assistant.llm.models import Models
@@ -112,6 +112,11 @@ def test_made_up_documents_and_commands_end_with_a_sentence() -> None:
     assert attacks.fuzz_readers(40, 1).through == ()
     assert attacks.fuzz_mutants(40, 1).through == ()
     assert attacks.fuzz_commands(10, 1).through == ()
+
+
+def test_an_attack_that_is_not_there_is_told() -> None:
+    with pytest.raises(SettingsError, match=r"There is no attack 'bomb'; there are: .*bombs.* fuzz_commands\."):
+        attacks.run(0, 0, ["guesses", "bomb"])
 
 
 @pytest.mark.parametrize(

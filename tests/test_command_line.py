@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import subprocess
 import sys
@@ -114,19 +113,16 @@ TRAIN = ("train", "relevance", "--out", "{folder}/trained", "--corpus", "{broken
         ((*TRAIN, "--epochs", "0"), "Invalid value for '--epochs'"),
         ((*TRAIN, "--questions", "{broken}"), "give one --questions for each --corpus"),
         (("train", "pack", "--model", "/nowhere", "--out", "{folder}/packed"), "holds no weights that can be packed"),
-        (("users", "add", "ann"), "No password was typed, so nothing was done; type it at a terminal."),
-        (("models", "servers", "add", "http://127.0.0.1:1", "--key"), "No key was typed"),
     ],
     ids=lambda value: " ".join(value)[:40] if isinstance(value, tuple) else "",
 )
 def test_missing_and_broken_files_and_impossible_numbers_are_told(
-    told, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], says: str
+    told, tmp_path: Path, arguments: tuple[str, ...], says: str
 ) -> None:
     broken, tables = tmp_path / "broken.json", tmp_path / "docs/results/tables.toml"
     for file in (broken, tables, tmp_path / "damaged/sequitur.sqlite3"):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text('{"id": 1\n' * 500)
-    monkeypatch.setattr(sys, "stdin", io.StringIO())
     assert says in told(*(word.format(broken=broken, folder=tmp_path) for word in arguments))
 
 

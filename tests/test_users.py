@@ -159,6 +159,14 @@ def test_the_command_asks_twice_and_never_shows_the_password(tmp_path: Path) -> 
     assert CliRunner().invoke(app, ["list", *where]).stdout == ""
 
 
+@pytest.mark.parametrize("command", ["add ada", "hash"])
+@pytest.mark.parametrize("typed", ["", f"{PASSWORD}\n", f"{PASSWORD}\nsomething else\n"])
+def test_a_password_that_is_not_typed_twice_is_told(tmp_path: Path, command: str, typed: str) -> None:
+    asked = [*command.split(), *(["--data-dir", str(tmp_path)] if command != "hash" else [])]
+    with pytest.raises(SettingsError, match="No password was typed, so nothing was done; type it at a terminal"):
+        CliRunner().invoke(app, asked, input=typed, catch_exceptions=False)
+
+
 def test_the_facts_command_does_all_that_the_page_does(tmp_path: Path) -> None:
     def run(*arguments: str) -> str:
         done = CliRunner().invoke(facts_app, [*arguments, "--data-dir", str(tmp_path)], catch_exceptions=False)
