@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -147,7 +147,7 @@ class Visitor:
         event_id: str = self._checked(self.client.post(JOIN, json=body)).json()["event_id"]
         return event_id
 
-    def stream(self, session: str) -> Iterator[str]:
+    def stream(self, session: str) -> Generator[str, None, None]:
         """The messages of a session as they come."""
         with self.client.stream("GET", DATA, params={"session_hash": session}) as stream:
             self._checked(stream)
