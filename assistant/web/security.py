@@ -112,7 +112,7 @@ class Guard:
 
 
 def restricted_cookies(headers: Iterable[tuple[bytes, bytes]], scheme: str) -> list[tuple[bytes, bytes]]:
-    """A response's headers; other sites' requests carry none of its cookies, and where `scheme` is https, all need TLS.
+    """A response's headers; no other site's page sends its cookies along, and where `scheme` is https, all need TLS.
 
     Gradio sends the token of a log-in twice: with Secure and SameSite=None, and, for plain HTTP, with neither.
     """
