@@ -1,5 +1,7 @@
 import gzip
+import io
 import json
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +16,7 @@ from assistant.library.readers import ID_CHARS, read, reader_of, suffixes
 from assistant.library.readers.shared import archive
 from assistant.library.readers.shared import text as shared
 from assistant.text.chunks import Block
+from benchmarks import bombs
 
 
 def make_pdf(path: Path, *pages: str, title: str = "", large: Sequence[str] = ()) -> Path:
@@ -466,9 +469,45 @@ def test_unknown_kinds_and_missing_files(tmp_path):
     assert "can't be opened" in refused(tmp_path / "none.txt")
 
 
-def test_whatever_an_odd_file_breaks_is_told_plainly_and_logged(tmp_path, caplog):
-    assert "can't be read, and may be damaged" in refused(odd_files(tmp_path)["zip.docx"])
+@pytest.mark.parametrize(
+    ("part", "content"),
+    [
+        ("word/_rels/document.xml.rels", "<a/>"),
+        ("word/document.xml", "<a/>"),
+        ("docProps/core.xml", "<a/>"),
+        ("[Content_Types].xml", "<a/>"),
+    ],
+)
+def test_what_a_damaged_part_makes_a_library_raise_is_told_plainly_and_is_no_bug(tmp_path, caplog, part, content):
+    docx.Document().save(file := io.BytesIO())
+    (tmp_path / "a.docx").write_bytes(bombs.swapped(file, {part: content}))
+    assert re.search(r"is damaged, or not a \.docx file|is not a Word document", refused(tmp_path / "a.docx"))
+    assert "Traceback" not in caplog.text
+
+
+def test_a_damaged_archive_is_told_as_one(tmp_path, caplog):
+    assert "is damaged, or not a .docx file" in refused(odd_files(tmp_path)["zip.docx"])
+    assert "ended with error in zipfile" in caplog.text
+    assert "Traceback" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("module", "bound", "name"),
+    [("html", "DEPTH_MOST", "a.html"), ("docx", "COLUMNS_MOST", "a.docx")],  # the first is called by lxml
+)
+def test_a_bug_of_our_own_is_logged_as_one(tmp_path, caplog, monkeypatch, module, bound, name):
+    (tmp_path / "a.html").write_text("<p>Oats")
+    (tmp_path / "a.docx").write_bytes(bombs.word(bombs.table(bombs.cell())))
+    assert read(tmp_path / name)
+    monkeypatch.setattr(f"assistant.library.readers.{module}.{bound}", None)
+    assert "the log has the details" in refused(tmp_path / name)
     assert "Traceback" in caplog.text
+
+
+def test_a_header_in_an_encoding_that_has_no_name_is_read_as_it_stands(tmp_path):
+    file = tmp_path / "a.eml"
+    file.write_bytes(b"From: ann@example.org\nSubject: =?ut\xc3\xbcf-8?q?Oats?=\n\nOats are a cereal.")
+    assert "Oats are a cereal." in [block.text for block in read(file)]
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from traceback import walk_tb
 from typing import Protocol, cast, runtime_checkable
 
 from assistant.errors import LibraryError
@@ -88,14 +89,27 @@ def read(path: Path, progress: Progress = silent) -> list[Block]:
     except SyntaxError as error:  # lxml's and expat's
         raise LibraryError("its XML can't be read: it is damaged, nested too deeply, or has too long a text") from error
     except Exception as error:
-        # What a damaged file makes the libraries of its format raise can't be told beforehand.
-        _LOG.exception("reading a %s file failed", path.suffix)  # its name is its owner's
-        raise LibraryError("it can't be read, and may be damaged; the log has the details") from error
+        raise LibraryError(_reason(error, path.suffix.lower())) from error
     if not blocks:
         raise LibraryError("it holds no text")
     if any(len(block.id) > ID_CHARS for block in blocks):
         raise LibraryError(f"it has an id of more than {ID_CHARS:,} characters")
     return blocks
+
+
+def _reason(error: Exception, suffix: str) -> str:
+    """Why a file couldn't be read that made a reader raise what it doesn't expect.
+
+    What a damaged file makes the libraries of its format raise can't be told beforehand. What our own code raises is a
+    bug of ours.
+    """
+    module = [frame.f_globals["__name__"] for frame, _ in walk_tb(error.__traceback__)][-1]
+    if module.partition(".")[0] == __name__.partition(".")[0]:
+        _LOG.error("reading a %s file failed", suffix, exc_info=error)  # its name is its owner's
+        return "it can't be read, and may be damaged; the log has the details"
+    # Without a traceback and the message, which may say what is in the file.
+    _LOG.warning("reading a %s file ended with %s in %s", suffix, type(error).__name__, module)
+    return f"it is damaged, or not a {suffix} file that can be read; save it anew with the program that it comes from"
 
 
 def _bounded(blocks: Iterator[Block]) -> Iterator[Block]:

@@ -26,6 +26,7 @@ SUFFIXES = (".docx",)
 RECORDS = False
 COLUMNS_MOST = 1000
 ITEMS_MOST = 300_000
+_NOT_WORD = "it is not a Word document that can be read"
 LEVELS = "123456789"
 # What may stand around text, paragraphs, rows and cells: links, content controls, insertions that are tracked.
 _WRAPPERS = frozenset(
@@ -52,12 +53,14 @@ def _open(path: Path) -> Document:
     try:
         return docx.Document(str(path))
     except (PackageNotFoundError, BadZipFile, KeyError, ValueError) as error:
-        raise LibraryError("it is not a Word document that can be read") from error
+        raise LibraryError(_NOT_WORD) from error
 
 
 def _pieces(document: Document) -> Iterator[Piece]:
-    level_of = _levels(document)
-    for number, item in enumerate(_unwrapped_children(document.element.body), 1):
+    level_of, body = _levels(document), document.element.find(qn("w:body"))
+    if body is None:  # the main part is another one of the document, or none of Word's
+        raise LibraryError(_NOT_WORD)
+    for number, item in enumerate(_unwrapped_children(body), 1):
         if number > ITEMS_MOST:
             raise LibraryError(f"it has more than {ITEMS_MOST:,} paragraphs; split it up")
         if isinstance(item, CT_P):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterator
 from email import policy
-from email.errors import HeaderParseError
+from email.errors import MessageError
 from email.header import decode_header, make_header
 from email.message import EmailMessage, MIMEPart
 from email.parser import BytesParser
@@ -76,7 +76,7 @@ def _unencoded(value: str) -> str:
 def _decoded(value: str) -> str:
     try:
         return str(make_header(decode_header(value)))
-    except (ValueError, LookupError, HeaderParseError):  # an encoding that nobody knows, or that it isn't in
+    except (ValueError, LookupError, MessageError):  # an encoding that nobody knows, or that it isn't in
         return value
 
 
