@@ -14,6 +14,9 @@ import openpyxl
 import pptx
 
 MANY = 50_000
+# Combining marks of four classes, each before those that it belongs behind: to put a run of n of these into Unicode's
+# order takes time by the square of n.
+MARKS = "\u0345\u0301\u0316\u0327"
 SPAN, BEGUN = '<w:gridSpan w:val="100000000"/>', '<w:vMerge w:val="restart"/>'
 _WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 _SHEET = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
@@ -128,6 +131,11 @@ def cell(properties: str = "", text: str = "oats") -> str:
     return f"<w:tr><w:tc><w:tcPr>{properties}</w:tcPr><w:p><w:r><w:t>{text}</w:t></w:r></w:p></w:tc></w:tr>"
 
 
+def cells(count: int) -> str:
+    """A row of a table with so many cells."""
+    return f"<w:tr>{'<w:tc><w:p><w:r><w:t>x</w:t></w:r></w:p></w:tc>' * count}</w:tr>"
+
+
 def table(rows: str) -> str:
     """A table of Word."""
     return f"<w:tbl>{rows}</w:tbl>"
@@ -180,119 +188,135 @@ def laughs() -> str:
     return f'<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">{entities}]>'
 
 
-BOMBS: dict[str, bytes | str | Callable[[], bytes | str]] = {
-    "div.html": "<div>" * MANY,
-    "closed.html": "<div>x" * MANY + "</div>" * MANY,
-    "p.html": "<p>x" * MANY,
-    "bold.html": "<p><b>x" * MANY,
-    "font.html": "<font>" * MANY,
-    "mixed.html": "<b></i>x" * MANY,
-    "deep.html": "<b>" * 990 + "</i>x" * MANY,
-    "tables.html": "<table><tr><td>x" * MANY,
-    "lists.html": "<ul><li>x" * MANY,
-    "headings.html": "<h1>x" * MANY,
-    "select.html": "<select><option>x" * MANY,
-    "entities.html": "&a" * MANY,
-    "numbers.html": "&#" * MANY,
-    "tags.html": "<a" * MANY,
-    "attributes.html": "<a " + "b=c " * MANY + ">x",
-    "comments.html": "<!--" * MANY,
-    "sections.html": "<![" * MANY,
-    "ends.html": "</p>" * MANY,
-    "titles.html": "<title>" * MANY,
-    "line.html": lambda: "a" * 18_000_000,
-    "line.txt": lambda: "a" * 18_000_000,
-    "words.txt": lambda: "word " * 1_000_000,
-    "stops.txt": ". " * 1_000_000,
-    "lines.txt": lambda: "\n" * 5_000_000,
-    "spaces.txt": lambda: ("\n" + " " * 1000) * 5000,
-    "marks.txt": lambda: "e" + "\u0301" * 2_000_000,
-    "nothing.txt": "\0" * 1_000_000,
-    "brackets.md": "[" * MANY,
-    "links.md": "[x](" * MANY,
-    "stars.md": "*a" * MANY,
-    "lines.md": "_a " * MANY,
-    "quotes.md": ">" * MANY,
-    "lists.md": "- " * MANY,
-    "images.md": "![](" * MANY,
-    "ticks.md": "`" * MANY + "x" + "`a" * MANY,
-    "table.md": "|a" * 5000 + "\n" + "|-" * 5000 + "\n" + "|b" * 5000,
-    "deep.md": "\n".join(" " * n + "- a" for n in range(500)),
-    "names.md": "".join(f"[a{n}]: x\n" for n in range(MANY)),
-    "deep.jsonl": "[" * 1_000_000,
-    "number.jsonl": '{"id": %s, "contents": "x"}' % ("1" * 1_000_000),
-    "line.jsonl": lambda: '{"id": 1, "contents": "%s"}' % ("a" * 18_000_000),
-    "packed.jsonl.gz": lambda: gzip.compress(b'{"id": 1, "contents": "' + b"a" * 200_000_000 + b'"}'),
-    "packed.tsv.gz": lambda: gzip.compress(b"1\tx\ty\n" * 20_000_000),
-    "quotes.tsv": '1\t"' + '""' * 1_000_000 + '"\tx',
-    "xml.docx": lambda: word("<w:p><w:r><w:t>x</w:t></w:r></w:p>" * 1_700_000),
-    "empty.docx": lambda: word("<w:p/>" * 4_000_000),
-    "span.docx": lambda: word(table(cell(SPAN) * 1000)),
-    "merged.docx": lambda: word(table(cell(BEGUN, "x " * 9000) + cell("<w:vMerge/>") * 20_000)),
-    "nested.docx": lambda: word("<w:tbl><w:tr><w:tc>" * 5000),
-    "laughs.docx": lambda: word("<w:p><w:r><w:t>&j;</w:t></w:r></w:p>", laughs()),
-    "packed.pdf": lambda: pdf(b"(x) Tj " * 20_000_000, packed=True),
-    "shown.pdf": lambda: pdf(b"BT /F1 12 Tf (x) Tj ET " * 500_000, packed=True),
-    "pages.pdf": lambda: pdf(b"BT /F1 12 Tf (oats) Tj ET", pages=50_000),
-    "brackets.pdf": pdf(b"BT " + b"(" * 200_000),
-    "lists.pdf": pdf(b"BT " + b"[" * 200_000),
-    "objects.pdf": b"%PDF-1.4\n" + b"1 0 obj << " * 100_000,
-    "scan.pdf": lambda: scan(20_000),
-    "line.csv": lambda: "a" * 18_000_000,
-    "columns.csv": lambda: "a," * 1_000_000 + "\n" + "1," * 1_000_000,
-    "names.csv": lambda: ",".join(f"{'name ' * 15}{n}" for n in range(5000)) + ("\n" + "1," * 4999 + "1") * 500,
-    "quote.csv": lambda: "a,b\n" + '"x' * 1_000_000,
-    "columns.xlsx": lambda: workbook(f'<row r="1">{CELL * 1_000_000}</row>'),
-    "corners.xlsx": lambda: workbook(numbered(20_000, "XFD")),
-    "strings.xlsx": lambda: workbook(f"<row>{STRING * 100}</row>" * 200, f"<si><t>{'oats ' * 20_000}</t></si>"),
-    "laughs.xlsx": lambda: workbook(f"<row>{STRING}</row>", "<si><t>&j;</t></si>", laughs()),
-    "shapes.pptx": lambda: slides(shape("oats") * 130_000),
-    "laughs.pptx": lambda: slides(shape("&j;"), laughs()),
-    "nested.eml": lambda: nested(20_000),
-    "forwarded.eml": lambda: forwarded(20_000),
-    "quoted.eml": lambda: mail(QUOTED, "=" * 5_000_000),
-    "headers.eml": lambda: mail("X: y\n" * 1_000_000),
-    "folded.eml": lambda: mail("To: x" + ",\n ann@example.org" * 500_000),
-    "type.eml": lambda: mail("Content-Type: text/plain" + "; a*0*=utf-8''%61" * 200_000),
-    "spine.epub": lambda: book("".join(map(item, range(MANY))), _references(MANY), "<p>oats" * 20_000),
-    "laughs.epub": lambda: book(item(0), _references(1) + "&j;", "<p>oats", laughs()),
+# What a document holds, by how many there are of what it repeats: `count(n)` is n, or a share of it.
+Content = Callable[[Callable[[int], int]], bytes | str]
+BOMBS: dict[str, Content] = {
+    "div.html": lambda count: "<div>" * count(MANY),
+    "closed.html": lambda count: "<div>x" * count(MANY) + "</div>" * count(MANY),
+    "p.html": lambda count: "<p>x" * count(MANY),
+    "bold.html": lambda count: "<p><b>x" * count(MANY),
+    "font.html": lambda count: "<font>" * count(MANY),
+    "mixed.html": lambda count: "<b></i>x" * count(MANY),
+    "deep.html": lambda count: "<b>" * 990 + "</i>x" * count(MANY),
+    "tables.html": lambda count: "<table><tr><td>x" * count(MANY),
+    "cells.html": lambda count: "<table><tr>" + "<td>x" * count(MANY),
+    "rows.html": lambda count: "<table>" + "<tr><td>x<td>y<td>z" * count(MANY),
+    "lists.html": lambda count: "<ul><li>x" * count(MANY),
+    "headings.html": lambda count: "<h1>x" * count(MANY),
+    "select.html": lambda count: "<select><option>x" * count(MANY),
+    "entities.html": lambda count: "&a" * count(MANY),
+    "numbers.html": lambda count: "&#" * count(MANY),
+    "tags.html": lambda count: "<a" * count(MANY),
+    "attributes.html": lambda count: "<a " + "b=c " * count(MANY) + ">x",
+    "comments.html": lambda count: "<!--" * count(MANY),
+    "sections.html": lambda count: "<![" * count(MANY),
+    "ends.html": lambda count: "</p>" * count(MANY),
+    "titles.html": lambda count: "<title>" * count(MANY),
+    "line.html": lambda count: "a" * count(18_000_000),
+    "line.txt": lambda count: "a" * count(18_000_000),
+    "words.txt": lambda count: "word " * count(1_000_000),
+    "stops.txt": lambda count: ". " * count(1_000_000),
+    "lines.txt": lambda count: "\n" * count(5_000_000),
+    "spaces.txt": lambda count: ("\n" + " " * 1000) * count(5000),
+    "marks.txt": lambda count: "e" + "\u0301" * count(2_000_000),
+    "classes.txt": lambda count: "e" + MARKS * count(500_000),
+    "classes.html": lambda count: f"<title>e{MARKS * count(500_000)}</title><h1>e{MARKS * count(500_000)}</h1>oats",
+    "classes.eml": lambda count: mail(f"To: e{MARKS * count(500_000)}", "e" + MARKS * count(500_000)),
+    "classes.csv": lambda count: f"e{MARKS * count(500_000)},item\n12,oats\n13,e{MARKS * count(500_000)}",
+    "nothing.txt": lambda count: "\0" * count(1_000_000),
+    "brackets.md": lambda count: "[" * count(MANY),
+    "links.md": lambda count: "[x](" * count(MANY),
+    "stars.md": lambda count: "*a" * count(MANY),
+    "lines.md": lambda count: "_a " * count(MANY),
+    "quotes.md": lambda count: ">" * count(MANY),
+    "lists.md": lambda count: "- " * count(MANY),
+    "images.md": lambda count: "![](" * count(MANY),
+    "ticks.md": lambda count: "`" * count(MANY) + "x" + "`a" * count(MANY),
+    "table.md": lambda count: "|a" * count(5000) + "\n" + "|-" * count(5000) + "\n" + "|b" * count(5000),
+    "deep.md": lambda count: "\n".join(" " * n + "- a" for n in range(count(500))),
+    "names.md": lambda count: "".join(f"[a{n}]: x\n" for n in range(count(MANY))),
+    "deep.jsonl": lambda count: "[" * count(1_000_000),
+    "number.jsonl": lambda count: '{"id": %s, "contents": "x"}' % ("1" * count(1_000_000)),
+    "line.jsonl": lambda count: '{"id": 1, "contents": "%s"}' % ("a" * count(18_000_000)),
+    "packed.jsonl.gz": lambda count: gzip.compress(b'{"id": 1, "contents": "' + b"a" * count(200_000_000) + b'"}'),
+    "packed.tsv.gz": lambda count: gzip.compress(b"1\tx\ty\n" * count(20_000_000)),
+    "quotes.tsv": lambda count: '1\t"' + '""' * count(1_000_000) + '"\tx',
+    "xml.docx": lambda count: word("<w:p><w:r><w:t>x</w:t></w:r></w:p>" * count(1_700_000)),
+    "empty.docx": lambda count: word("<w:p/>" * count(4_000_000)),
+    "span.docx": lambda count: word(table(cell(SPAN) * count(1000))),
+    "merged.docx": lambda count: word(table(cell(BEGUN, "x " * 9000) + cell("<w:vMerge/>") * count(20_000))),
+    "cells.docx": lambda count: word(table(cells(count(MANY)) * 2)),
+    "nested.docx": lambda count: word("<w:tbl><w:tr><w:tc>" * count(5000)),
+    "laughs.docx": lambda _count: word("<w:p><w:r><w:t>&j;</w:t></w:r></w:p>", laughs()),
+    "packed.pdf": lambda count: pdf(b"(x) Tj " * count(20_000_000), packed=True),
+    "shown.pdf": lambda count: pdf(b"BT /F1 12 Tf (x) Tj ET " * count(500_000), packed=True),
+    "pages.pdf": lambda count: pdf(b"BT /F1 12 Tf (oats) Tj ET", pages=count(50_000)),
+    "brackets.pdf": lambda count: pdf(b"BT " + b"(" * count(200_000)),
+    "lists.pdf": lambda count: pdf(b"BT " + b"[" * count(200_000)),
+    "objects.pdf": lambda count: b"%PDF-1.4\n" + b"1 0 obj << " * count(100_000),
+    "scan.pdf": lambda count: scan(count(20_000)),
+    "line.csv": lambda count: "a" * count(18_000_000),
+    "columns.csv": lambda count: "a," * count(1_000_000) + "\n" + "1," * count(1_000_000),
+    "names.csv": lambda count: (
+        ",".join(f"{'name ' * 15}{n}" for n in range(count(5000))) + ("\n" + "1," * count(5000)) * 500
+    ),
+    "quote.csv": lambda count: "a,b\n" + '"x' * count(1_000_000),
+    "columns.xlsx": lambda count: workbook(f'<row r="1">{CELL * count(1_000_000)}</row>'),
+    "corners.xlsx": lambda count: workbook(numbered(count(20_000), "XFD")),
+    "strings.xlsx": lambda count: workbook(
+        f"<row>{STRING * 100}</row>" * 200, f"<si><t>{'oats ' * count(20_000)}</t></si>"
+    ),
+    "laughs.xlsx": lambda _count: workbook(f"<row>{STRING}</row>", "<si><t>&j;</t></si>", laughs()),
+    "shapes.pptx": lambda count: slides(shape("oats") * count(130_000)),
+    "laughs.pptx": lambda _count: slides(shape("&j;"), laughs()),
+    "nested.eml": lambda count: nested(count(20_000)),
+    "forwarded.eml": lambda count: forwarded(count(20_000)),
+    "quoted.eml": lambda count: mail(QUOTED, "=" * count(5_000_000)),
+    "headers.eml": lambda count: mail("X: y\n" * count(1_000_000)),
+    "folded.eml": lambda count: mail("To: x" + ",\n ann@example.org" * count(500_000)),
+    "type.eml": lambda count: mail("Content-Type: text/plain" + "; a*0*=utf-8''%61" * count(200_000)),
+    "spine.epub": lambda count: book(
+        "".join(map(item, range(count(MANY)))), _references(count(MANY)), "<p>oats" * count(20_000)
+    ),
+    "laughs.epub": lambda _count: book(item(0), _references(1) + "&j;", "<p>oats", laughs()),
 }
 # kinds that are like those above to the readers
-SIMILAR_BOMBS: dict[str, bytes | str | Callable[[], bytes | str]] = {
-    "frames.html": "<iframe>x" * MANY,
-    "forms.html": "<form><input>" * MANY,
-    "anchors.html": "<a href=x>y" * MANY,
-    "drawings.html": "<svg><g>" * MANY,
-    "scripts.html": "<script>" * MANY,
-    "terms.html": "<dl><dt>x<dd>" * MANY,
-    "data.html": "<![CDATA[" * MANY,
-    "tildes.md": "~~~\n" * MANY,
-    "slashes.md": "\\" * 1_000_000,
-    "tabs.tsv": "\t" * 1_000_000,
-    "rows.tsv": "1\tx\n" * 1_000_000,
-    "words.docx": lambda: word("<w:p><w:r><w:t>" + "word " * 2_000_000 + "</w:t></w:r></w:p>"),
-    "parts.docx": lambda: parts(60_000, b""),
-    "zeros.docx": lambda: parts(4, bytes(250_000_000)),
-    "quotes.csv": lambda: 'a,b\n"' + '""' * 1_000_000 + '",x',
-    "commas.csv": lambda: ("," * 16_000 + "\n") * 300,
-    "corner.xlsx": lambda: workbook('<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'),
-    "gap.xlsx": lambda: workbook('<row r="1000000000000"><c><v>1</v></c></row>'),
-    "packed.xlsx": lambda: workbook(f"<row>{CELL * 10}</row>" * 1_100_000),
-    "cell.xlsx": lambda: workbook(f'<row><c t="inlineStr"><is><t>{"oats " * 30_000_000}</t></is></c></row>'),
-    "text.pptx": lambda: slides(shape("oats " * 5_000_000)),
-    "groups.pptx": lambda: slides("<p:grpSp><p:nvGrpSpPr/><p:grpSpPr/>" * 200 + "</p:grpSp>" * 200),
-    "deep.pptx": lambda: slides("<p:grpSp>" * 100_000),
-    "parts.eml": lambda: mail(MIXED, "--b\n\noats\n" * 300_000),
-    "soft.eml": lambda: mail(QUOTED, "=3D=\n" * 1_000_000),
-    "words.eml": lambda: mail("To: " + "=?utf-8?q?=61?= " * 500_000),
-    "self.epub": lambda: book(item(0, "a.opf") + item(1, "META-INF/container.xml"), _references(2)),
-    "packed.epub": lambda: book(item(0), _references(1), "<p>oats" * 25_000_000),
+SIMILAR_BOMBS: dict[str, Content] = {
+    "frames.html": lambda count: "<iframe>x" * count(MANY),
+    "forms.html": lambda count: "<form><input>" * count(MANY),
+    "anchors.html": lambda count: "<a href=x>y" * count(MANY),
+    "drawings.html": lambda count: "<svg><g>" * count(MANY),
+    "scripts.html": lambda count: "<script>" * count(MANY),
+    "terms.html": lambda count: "<dl><dt>x<dd>" * count(MANY),
+    "data.html": lambda count: "<![CDATA[" * count(MANY),
+    "tildes.md": lambda count: "~~~\n" * count(MANY),
+    "slashes.md": lambda count: "\\" * count(1_000_000),
+    "tabs.tsv": lambda count: "\t" * count(1_000_000),
+    "rows.tsv": lambda count: "1\tx\n" * count(1_000_000),
+    "words.docx": lambda count: word("<w:p><w:r><w:t>" + "word " * count(2_000_000) + "</w:t></w:r></w:p>"),
+    "parts.docx": lambda count: parts(count(60_000), b""),
+    "zeros.docx": lambda count: parts(4, bytes(count(250_000_000))),
+    "quotes.csv": lambda count: 'a,b\n"' + '""' * count(1_000_000) + '",x',
+    "commas.csv": lambda count: ("," * 16_000 + "\n") * count(300),
+    "corner.xlsx": lambda _count: workbook('<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'),
+    "gap.xlsx": lambda _count: workbook('<row r="1000000000000"><c><v>1</v></c></row>'),
+    "packed.xlsx": lambda count: workbook(f"<row>{CELL * 10}</row>" * count(1_100_000)),
+    "cell.xlsx": lambda count: workbook(
+        f'<row><c t="inlineStr"><is><t>{"oats " * count(30_000_000)}</t></is></c></row>'
+    ),
+    "text.pptx": lambda count: slides(shape("oats " * count(5_000_000))),
+    "groups.pptx": lambda _count: slides("<p:grpSp><p:nvGrpSpPr/><p:grpSpPr/>" * 200 + "</p:grpSp>" * 200),
+    "deep.pptx": lambda count: slides("<p:grpSp>" * count(100_000)),
+    "parts.eml": lambda count: mail(MIXED, "--b\n\noats\n" * count(300_000)),
+    "soft.eml": lambda count: mail(QUOTED, "=3D=\n" * count(1_000_000)),
+    "words.eml": lambda count: mail("To: " + "=?utf-8?q?=61?= " * count(500_000)),
+    "self.epub": lambda _count: book(item(0, "a.opf") + item(1, "META-INF/container.xml"), _references(2)),
+    "packed.epub": lambda count: book(item(0), _references(1), "<p>oats" * count(25_000_000)),
 }
 
 
-def write_bomb(folder: Path, name: str) -> Path:
-    """The document of this name, written into a folder."""
-    content = {**BOMBS, **SIMILAR_BOMBS}[name]
-    content = content() if callable(content) else content
+def write_bomb(folder: Path, name: str, share: float = 1.0) -> Path:
+    """The document of this name, written into a folder; a smaller one with a `share` of what it repeats."""
+    content = {**BOMBS, **SIMILAR_BOMBS}[name](lambda most: max(1, round(share * most)))
     (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     return folder / name

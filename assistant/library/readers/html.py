@@ -92,11 +92,15 @@ class _Row:
 
     table: _Table
     cells: list[_Cell] = field(default_factory=list)
-    names: list[str] | None = None  # of the columns, if this row says them; it is looked at once
+    # Looked at once, when the page is over: each piece in a row asks.
+    names: list[str] | None = None  # of the columns, if this row says them
+    is_data: bool | None = None
 
     @property
     def is_line(self) -> bool:
-        return bool(self.cells) and all(cell.piece_count <= 1 for cell in self.cells)
+        if self.is_data is None:
+            self.is_data = bool(self.cells) and all(cell.piece_count <= 1 for cell in self.cells)
+        return self.is_data
 
     def line(self) -> str:
         """The cells with the names of their columns, where the first row says these; "" for that row itself."""

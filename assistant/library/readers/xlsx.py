@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from zipfile import BadZipFile, ZipFile
 
 import openpyxl
@@ -24,9 +24,11 @@ RECORDS = False
 _KIND = "a workbook"
 # As Excel has it, and how many cells there may be, with the empty ones in front of others.
 ROWS_MOST, COLUMNS_MOST, CELLS_MOST = 1_048_576, 16_384, 5_000_000
+_TOO_LONG = "a cell of it has more than a million characters; split it up"
 _TOO_MANY = "it has too many rows or columns, some of them far out; take out what is not needed"
-# How a cell begins, and how many bytes are looked through at once.
-_CELL_STARTS, _CHUNK_BYTES = (b"<c ", b"<c>"), 1 << 20
+# How rows and cells begin, whatever prefix their names have, and how many bytes are looked through at once.
+_STARTS, _CHUNK_BYTES = re.compile(rb"<(?:[\w.-]{1,40}:)?(row|c)[\s/>]"), 1 << 20
+_PARTS = ("xl/worksheets/", "xl/sharedstrings")
 # What a number's format shows as it stands, or says of colours and conditions.
 _AS_IT_STANDS = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]')
 
@@ -52,16 +54,32 @@ def read(path: Path) -> Iterator[Block]:
 
 
 def _check_cells(path: Path) -> None:
-    """Refuse a workbook with too many cells before they are read, which takes a hundred times as long as counting."""
+    """Refuse a workbook with too many or too long cells before they are read, which takes far longer than counting."""
     cell_count = 0
     with ZipFile(path) as archive:
         for name in archive.namelist():
-            if name.lower().startswith("xl/worksheets/"):
-                with archive.open(name) as sheet:
-                    while chunk := sheet.read(_CHUNK_BYTES):
-                        cell_count += sum(map(chunk.count, _CELL_STARTS))
-                        if cell_count > CELLS_MOST:
-                            raise LibraryError(_TOO_MANY)
+            if name.lower().startswith(_PARTS):
+                with archive.open(name) as part:
+                    cell_count += _cell_count(part, CELLS_MOST - cell_count)
+
+
+def _cell_count(part: IO[bytes], most: int) -> int:
+    """How many cells a part of a workbook has.
+
+    Raises:
+        LibraryError: they are more than `most`, a row has more than a sheet can, or a text is as long as a chunk.
+    """
+    cell_count = column_count = 0
+    while chunk := part.read(_CHUNK_BYTES):
+        if len(chunk) == _CHUNK_BYTES and b"<" not in chunk:
+            raise LibraryError(_TOO_LONG)
+        # A letter for each cell; the first row goes on from the chunk before.
+        rows = (b"c" * column_count + b"".join(_STARTS.findall(chunk))).split(b"row")
+        cell_count += sum(map(len, rows)) - column_count
+        column_count = len(rows[-1])
+        if max(map(len, rows)) > COLUMNS_MOST or cell_count > most:
+            raise LibraryError(_TOO_MANY)
+    return cell_count
 
 
 def _rows(sheet: Any) -> Iterator[Sequence[Any]]:
