@@ -84,6 +84,16 @@ def shape(text: str) -> str:
     return f"<p:sp>{properties}<p:txBody><a:bodyPr/><a:p><a:r><a:t>{text}</a:t></a:r></a:p></p:txBody></p:sp>"
 
 
+def grid(count: int) -> str:
+    """A table of a slide with so many rows of one cell."""
+    row = '<a:tr h="1"><a:tc><a:txBody><a:bodyPr/><a:p><a:r><a:t>oats</a:t></a:r></a:p></a:txBody></a:tc></a:tr>'
+    properties = '<p:cNvPr id="2" name="x"/><p:cNvGraphicFramePr/><p:nvPr/>'
+    frame = f"<p:nvGraphicFramePr>{properties}</p:nvGraphicFramePr><p:xfrm/>"
+    kind, rows = _DRAWING.replace("main", "table"), f"<a:tbl><a:tblPr/>{row * count}</a:tbl>"
+    data = f'<a:graphicData uri="{kind}">{rows}</a:graphicData>'
+    return f"<p:graphicFrame>{frame}<a:graphic>{data}</a:graphic></p:graphicFrame>"
+
+
 def book(items: str, spine: str, chapter: str = "", prolog: str = "") -> bytes:
     """An e-book with a chapter `c.xhtml`, and these items and references in its package file."""
     file = io.BytesIO()
@@ -304,6 +314,7 @@ SIMILAR_BOMBS: dict[str, Content] = {
     "cell.xlsx": lambda count: workbook(
         f'<row><c t="inlineStr"><is><t>{"oats " * count(30_000_000)}</t></is></c></row>'
     ),
+    "rows.pptx": lambda count: slides(grid(count(20_000))),
     "text.pptx": lambda count: slides(shape("oats " * count(5_000_000))),
     "groups.pptx": lambda _count: slides("<p:grpSp><p:nvGrpSpPr/><p:grpSpPr/>" * 200 + "</p:grpSp>" * 200),
     "deep.pptx": lambda count: slides("<p:grpSp>" * count(100_000)),

@@ -9,6 +9,7 @@ from zipfile import BadZipFile
 
 import pptx
 from pptx.exc import PackageNotFoundError
+from pptx.oxml.ns import qn
 from pptx.shapes.group import GroupShape
 
 from assistant.errors import LibraryError
@@ -21,6 +22,7 @@ SUFFIXES = (".pptx",)
 RECORDS = False
 SHAPES_MOST = 50_000
 _KIND = "a presentation"
+_ROW, _CELL = qn("a:tr"), qn("a:tc")
 
 
 def read(path: Path) -> Iterator[Block]:
@@ -59,4 +61,6 @@ def _texts(shapes: Iterable[Any]) -> Iterator[str]:
         elif shape.has_text_frame:
             yield from (paragraph.text for paragraph in shape.text_frame.paragraphs)
         elif getattr(shape, "has_table", False):
-            yield from (row.text for row in lines([cell.text for cell in row.cells] for row in shape.table.rows))
+            # Not `shape.table.rows`, which looks for each row among all of them.
+            rows = ([cell.text for cell in row.iter(_CELL)] for row in shape.element.iter(_ROW))
+            yield from (row.text for row in lines(rows))
