@@ -15,9 +15,9 @@ from assistant.errors import LibraryError
 from assistant.library import apart, reading, scans
 from assistant.library.apart import answer_apart
 from assistant.library.passages import passages_of
-from assistant.library.readers import read
+from assistant.library.readers import read, xlsx
 from assistant.library.reading import read_apart, time_limit
-from benchmarks.bombs import BOMBS, write_bomb
+from benchmarks.bombs import BOMBS, CELL, workbook, write_bomb
 from tests.test_readers import make_pdf
 
 SECONDS = 10.0  # of a processor: by the clock it depends on what else it does
@@ -73,6 +73,7 @@ def test_every_bomb_ends_soon(bomb: Path, monkeypatch: pytest.MonkeyPatch) -> No
         ("pages.pdf", "more than 20,000 pages"),
         ("gap.xlsx", "too many rows or columns"),
         ("packed.xlsx", "too many rows or columns"),
+        ("cell.xlsx", "more than a million characters"),
         ("laughs.xlsx", "its XML can't be read"),
         ("shapes.pptx", "more than 50,000 shapes"),
         ("parts.eml", "more than 20,000 parts"),
@@ -84,6 +85,24 @@ def test_the_reason_is_told(tmp_path: Path, name: str, reason: str, monkeypatch:
     monkeypatch.setattr(reading, "SECONDS", 60.0)  # a slow computer comes to the reason as well
     with pytest.raises(LibraryError, match=reason):
         read_apart(write_bomb(tmp_path, name), "d", name, Event())
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        f"<row>{CELL * 20_000}</row>",
+        f"<row>{CELL * 9_000}</row><row>{CELL * 20_000}",
+        "<s:row><s:c/></s:row>" * 60_000,
+        "<row\n>" + "<c\t/>" * 60_000,
+    ],
+    ids=["a row of many cells", "one of two rows", "names with a prefix", "white space"],
+)
+def test_cells_are_counted_before_they_are_read(tmp_path: Path, rows: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xlsx, "CELLS_MOST", 50_000)
+    monkeypatch.setattr("openpyxl.load_workbook", lambda *_, **__: pytest.fail("the cells were read"))
+    (tmp_path / "a.xlsx").write_bytes(workbook(rows))
+    with pytest.raises(LibraryError, match="too many rows or columns"):
+        read(tmp_path / "a.xlsx")
 
 
 def test_what_is_read_apart_arrives_where_no_signal_counts_seconds(tmp_path: Path, monkeypatch) -> None:
