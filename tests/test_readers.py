@@ -142,6 +142,24 @@ def test_plain_text_keeps_the_lines_of_what_isnt_running_text(tmp_path, paragrap
     assert block.unit == ("\n" in block.text)
 
 
+def test_line_breaks_of_pages_markdown_and_word_are_kept_where_they_are_meant(tmp_path):
+    (tmp_path / "a.html").write_text(
+        "<p>Jo Lind<br>Elm Road 4</p><pre>Mon  8:00\nTue 9:00</pre><p>Some\nWords</p>"
+        f"<p>{PROSE.replace(chr(10), '<br>')}</p><table><tr><td>Mon<br>Tue<td>8:00</table>"
+    )
+    assert [block.text for block in read(tmp_path / "a.html")] == [
+        "Jo Lind\nElm Road 4", "Mon 8:00\nTue 9:00", "Some Words", PROSE.replace("\n", " "), "Mon Tue | 8:00"
+    ]  # fmt: skip
+    (tmp_path / "a.md").write_text(f"Hours\nMon 8-12\nTue closed\n\n{PROSE}\n\n```\nMon 8\nTue 9\n```\n")
+    assert [block.text for block in read(tmp_path / "a.md")] == [
+        "Hours\nMon 8-12\nTue closed", PROSE.replace("\n", " "), "Mon 8\nTue 9"
+    ]  # fmt: skip
+    document = docx.Document()
+    document.add_paragraph("Jo Lind\nElm Road 4")
+    document.save(str(tmp_path / "a.docx"))
+    assert [block.text for block in read(tmp_path / "a.docx")] == ["Jo Lind\nElm Road 4"]
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
 def test_text_of_usual_encodings(tmp_path, encoding):
     file = tmp_path / "a.txt"

@@ -19,7 +19,7 @@ from docx.oxml.xmlchemy import BaseOxmlElement
 from assistant.errors import LibraryError
 from assistant.library.readers.shared.archive import check_archive
 from assistant.library.readers.shared.tables import UNMARKED_COLUMNS, column_names, is_header, named_line
-from assistant.library.readers.shared.text import Piece, tidy, title_line, title_of, under_headings
+from assistant.library.readers.shared.text import Piece, piece_of, tidy, title_line, title_of, under_headings
 from assistant.text.chunks import Block
 
 SUFFIXES = (".docx",)
@@ -64,7 +64,8 @@ def _pieces(document: Document) -> Iterator[Piece]:
         if number > ITEMS_MOST:
             raise LibraryError(f"it has more than {ITEMS_MOST:,} paragraphs; split it up")
         if isinstance(item, CT_P):
-            yield Piece(tidy(_line(item)), level_of(item))
+            level = level_of(item)
+            yield Piece(tidy(_line(item)), level) if level else piece_of(_line(item))
         elif isinstance(item, CT_Tbl):
             yield from map(Piece, _rows(item))
 

@@ -13,7 +13,7 @@ from lxml import etree
 
 from assistant.errors import LibraryError
 from assistant.library.readers.shared.tables import UNMARKED_COLUMNS, column_names, is_header, named_line
-from assistant.library.readers.shared.text import WESTERN, Piece, load_text, tidy, title_of, under_headings
+from assistant.library.readers.shared.text import WESTERN, Piece, load_text, piece_of, tidy, title_of, under_headings
 from assistant.text.chunks import MAX_CHUNK_WORDS, Block, count_words
 
 SUFFIXES = (".html", ".htm", ".xhtml")
@@ -175,7 +175,7 @@ class _Page:
         piece = None
         if not self._unread:
             if name == "br":
-                self.data("\n")
+                self._add("\n")
             elif name == "table":
                 self._tables.append(_Table())
                 if cell := self._cell():
@@ -197,9 +197,13 @@ class _Page:
             self._finish(piece)
 
     def data(self, text: str) -> None:
-        """Text stands here."""
+        """Text stands here, whose line breaks count where the page says so."""
         if self._title_parts is not None:
             self._title_parts.append(text)
+        is_preformatted = bool(self._open_pieces) and self._open_pieces[-1].name == "pre"
+        self._add(text if is_preformatted else text.replace("\n", " "))
+
+    def _add(self, text: str) -> None:
         if self._unread or not self._open_pieces:
             return
         if self._open_pieces[-1] is not self._tags[-1] and not text.isspace():
@@ -232,7 +236,8 @@ class _Page:
                 yield from self._definition(term, start - 1, depth)
                 is_defined, start = True, tag.end
             elif tag.row is None or not tag.row.is_line:
-                yield Piece(tag.text, 1 + HEADINGS.index(tag.name) if tag.name in HEADINGS else 0)
+                level = 1 + HEADINGS.index(tag.name) if tag.name in HEADINGS else 0
+                yield Piece(tag.text, level, unit="\n" in tag.text)
             elif tag.name == "tr":
                 yield Piece(tag.row.line())
         if term and not is_defined:
@@ -277,7 +282,7 @@ class _Page:
             self._finish(self._open_pieces[-1])
 
     def _begin(self, name: str) -> _Tag:
-        self.data(" ")
+        self._add(" ")
         self._pause()
         row, cell, outer_cell = (
             (self._open_pieces[-1].row, self._cell(), self._cell()) if self._open_pieces else (None, None, None)
@@ -297,11 +302,13 @@ class _Page:
 
     def _finish(self, tag: _Tag) -> None:
         self._open_pieces.pop()
-        tag.text, tag.end = tidy("".join(tag.parts)).removesuffix(ANCHOR).rstrip(), len(self._tags)
+        text = "".join(tag.parts)
+        text = tidy(text) if tag.name in HEADINGS else piece_of(text).text
+        tag.text, tag.end = text.removesuffix(ANCHOR).rstrip(), len(self._tags)
         tag.parts.clear()
         if tag.outer_cell and tag.name not in CELLS:
             tag.outer_cell.piece_count += 2 if tag.name in HEADINGS else bool(tag.text)
-        self.data(" ")
+        self._add(" ")
         if self._heading and self._heading[0] is tag:
             # One that was never closed has the rest of the page inside: it says what comes first of that.
             self.first_heading = next(filter(None, (piece.text for piece in self._tags[self._heading[1] :])), "")

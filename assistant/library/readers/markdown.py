@@ -30,4 +30,6 @@ def read(path: Path) -> Iterator[Block]:
         LibraryError: the file is binary.
     """
     text = _FRONT_MATTER.sub("", load_text(path))
-    return html.blocks(MarkdownIt("commonmark").enable("table").render(text), title_of(path))
+    # line breaks are kept, since whoever writes a list without bullets means them; running text is joined again
+    parser = MarkdownIt("commonmark", {"breaks": True}).enable("table")
+    return html.blocks(parser.render(text), title_of(path))

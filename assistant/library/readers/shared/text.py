@@ -23,9 +23,8 @@ _ENTRY = re.compile(r"\n(?=\S)")
 _DEFINITION = re.compile(r"(?:[^\s:]+ ){0,2}[^\s:]+: +\S|[^\n]{1,60}\n +\S")
 # A line that begins an item of a list: behind a sign, which says nothing, or with a number or a box, which do.
 _ITEM = re.compile(r"(?:[-–—*•·+] +|(?=\d{1,2}[.)] |\[[ xX]\] ))(?=\S)")
-# Running text is wrapped to a width of so many characters at least, and half of its lines come so near to it that the
-# next word would not have fitted. So are 98 % of 3,470 paragraphs of prose in the documentation of Debian's packages.
-_WRAPPED_CHARS, _FULL_SHARE, _FULL_LINES = 50, 0.9, 0.5
+# Running text is wrapped to a width of so many characters at least, and its lines come so near to it.
+_WRAPPED_CHARS, _FULL_SHARE = 50, 0.9
 _SENTENCE_ENDS = ".!?:;"
 # A file with more characters than this that no text has is not text. A form feed and an escape do occur.
 _CONTROLS = frozenset(map(chr, range(32))) - frozenset("\t\n\r\f\x1b")
@@ -191,12 +190,17 @@ def plain_pieces(text: str) -> Iterator[Piece]:
         entries = [tidy(entry) for entry in _ENTRY.split(paragraph.expandtabs().rstrip()) if entry.strip()]
         if len(entries) > 1 and all(map(_DEFINITION.match, _ENTRY.split(paragraph.expandtabs().strip()))):
             yield from (Piece(entry, unit=True) for entry in entries)
-        elif text := "\n".join(unwrapped(paragraph)):
-            yield Piece(text, unit="\n" in text)
+        elif (piece := piece_of(paragraph)).text:
+            yield piece
 
 
-def unwrapped(paragraph: str) -> list[str]:
-    """A paragraph of plain text as one line if it is running text that was wrapped, else its lines, without bullets."""
+def piece_of(paragraph: str) -> Piece:
+    """A paragraph with line breaks: a line if it is running text, else a unit of its lines, without bullets."""
+    text = "\n".join(_unwrapped(paragraph))
+    return Piece(text, unit="\n" in text)
+
+
+def _unwrapped(paragraph: str) -> list[str]:
     lines = [line for line in map(tidy, paragraph.split("\n")) if line]
     items = [_ITEM.match(line) for line in lines]
     breaks = [(line, next_line) for (line, next_line), item in zip(pairwise(lines), items[1:], strict=True) if not item]
@@ -213,11 +217,11 @@ def unwrapped(paragraph: str) -> list[str]:
 
 
 def _is_wrapped(breaks: Sequence[tuple[str, str]], width: int) -> bool:
-    """Whether lines were broken, before others, where the next word would not have fitted, or within a sentence."""
+    """Whether most lines were broken, before others, within a sentence or where the next word would not have fitted."""
     full = [len(f"{line} {next_line.split(' ')[0]}") > _FULL_SHARE * width for line, next_line in breaks]
     in_sentences = [line[-1] not in _SENTENCE_ENDS and next_line[0].islower() for line, next_line in breaks]
-    fills_width = width >= _WRAPPED_CHARS and sum(full) >= _FULL_LINES * len(full)
-    return bool(breaks) and (fills_width or all(in_sentences))
+    most = max(sum(in_sentences), sum(full) if width >= _WRAPPED_CHARS else 0)
+    return bool(breaks) and most >= len(breaks) / 2
 
 
 def _sections(pieces: Iterable[Piece], title: str) -> list[_Section]:
