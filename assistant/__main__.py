@@ -34,7 +34,7 @@ COMMANDS = {
         "assistant.commands.digest:digest",
         "Read whole documents from beginning to end, and tell what they say, every line with its source.",
     ),
-    "search": ("assistant.commands.search:search", "Search a library's passages for words, without a model."),
+    "search": ("assistant.commands.search:search", "Search passages for words, without a model."),
     "ikat": (
         "assistant.commands.ikat:ikat",
         "Play the conversations of TREC iKAT turn by turn and write the run that the track wants.",

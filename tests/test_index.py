@@ -512,10 +512,10 @@ def test_a_corpus_that_cant_be_used_is_named(settings, tmp_path, name, text, rea
     assert name in str(caught.value)
 
 
-def run(*arguments: str, data_dir: Path):
+def run(*arguments: str, data_dir: Path, command: str = "index"):
     from assistant.__main__ import app
 
-    return CliRunner().invoke(app, ["index", *arguments, "--data-dir", str(data_dir)], env={"COLUMNS": "200"})
+    return CliRunner().invoke(app, [command, *arguments, "--data-dir", str(data_dir)], env={"COLUMNS": "200"})
 
 
 def test_the_command_indexes_lists_and_removes(settings, folder):
@@ -531,6 +531,14 @@ def test_the_command_indexes_lists_and_removes(settings, folder):
     assert "zebra" not in run("--list", data_dir=settings.data_dir).output
     assert "is deleted" in run("--delete", data_dir=settings.data_dir).output
     assert library_names(settings) == []
+
+
+def test_commands_find_what_was_indexed_without_naming_its_library(settings, folder):
+    assert run(str(folder), data_dir=settings.data_dir).exit_code == 0
+    assert "docs/zebra.txt" in run("zebra", data_dir=settings.data_dir, command="search").output
+    # the document is found, and the task then wants another one beside it
+    done = run("docs/zebra.txt", "--task", "compare", data_dir=settings.data_dir, command="digest")
+    assert "This takes two documents" in str(done.exception)
 
 
 def test_the_command_says_when_nothing_could_be_done(settings, folder):

@@ -27,6 +27,8 @@ from assistant.settings import RetrieverName, Settings, load
 # Messages for people go to the error stream, so that with `--json` the output is for programs only.
 error_console = Console(stderr=True)
 output_console = Console()
+# The library of what was indexed on the command line, where no other is named.
+DEFAULT_LIBRARY = "documents"
 
 
 def print_text(text: str, console: Console = output_console) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from assistant.commands.ask import finish, run
-from assistant.commands.common import error_console, load_with_bars
+from assistant.commands.common import DEFAULT_LIBRARY, error_console, load_with_bars
 from assistant.commands.option_groups import ModelOptions
 from assistant.commands.turn_options import TurnOptions
 from assistant.types import Turn, WorkKind
@@ -23,7 +23,7 @@ def digest(
         WorkKind, typer.Option(help="Sum one up, compare two, tell what changed from one to the next, or make a table.")
     ] = "summary",
     columns: Annotated[str, typer.Option(help="What a table holds: its columns, such as 'item, price'.")] = "",
-    library: Annotated[str, typer.Option(help="The library that they are in.")] = "mine",
+    library: Annotated[str, typer.Option(help="The library that they are in.")] = DEFAULT_LIBRARY,
     as_data: Annotated[bool, typer.Option("--json", help="Print the turn as JSON.")] = False,
     *,
     options: ModelOptions,

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.filesize import decimal
 
-from assistant.commands.common import error_console, print_table, print_text
+from assistant.commands.common import DEFAULT_LIBRARY, error_console, print_table, print_text
 from assistant.commands.option_groups import SettingsOptions
 from assistant.commands.progress_bars import bar_of_bytes
 from assistant.errors import LibraryError
@@ -19,8 +19,6 @@ from assistant.library.shelves import library_names, remove_library
 from assistant.library.watched import Happenings
 from assistant.settings import Settings
 from assistant.text.sentences import clean
-
-DEFAULT_LIBRARY = "documents"
 
 
 def index(

@@ -65,17 +65,16 @@ def list_models(
     *,
     options: SettingsOptions,
 ) -> None:
-    """Show the catalogue: names, sizes, licences, what is here already."""
+    """Show the catalogue: names, sizes, contexts, licences, what is here already, and what each model is for."""
     if servers:
         _list_servers()
         return
     settings = options.load_settings()
     catalogue = Catalogue.load()
-    rows = []
     for entry in catalogue.entries:
-        here = "yes" if catalogue.is_here(entry.name, settings) else "no"
-        rows.append((_names(entry), _size(entry), str(entry.context), entry.terms, here, entry.about))
-    print_table(("name", "size", "context", "licence", "here", "what for"), rows)
+        names = " = ".join((entry.name, *entry.aliases))
+        here = ", is here" if catalogue.is_here(entry.name, settings) else ""
+        print_text(f"{names}: {_size(entry)}, {entry.context:,} tokens, {entry.terms}{here}\n    {entry.about}")
     print_text(f"Models are kept in {settings.models_dir}.")
 
 
@@ -188,4 +187,4 @@ def _names(entry: Entry) -> str:
 
 
 def _size(entry: Entry) -> str:
-    return f"{entry.size / 1e6:.0f} MB" if entry.size else "not pinned"
+    return f"{entry.size / 1e6:.0f} MB" if entry.size else "size not known"

@@ -10,23 +10,23 @@ from rich.padding import Padding
 
 from assistant.commands.common import output_console, print_text
 from assistant.commands.option_groups import SettingsOptions
-from assistant.library.finding import RESULTS_MOST, find
+from assistant.library.finding import EVERYTHING, RESULTS_MOST, find
 from assistant.store.users import DEFAULT_USER
 
 
 def search(
     words: Annotated[str, typer.Argument(help="What to search for.")],
     library: Annotated[
-        str, typer.Option(help="The library; with @ before it, a collection of your documents.")
-    ] = "mine",
+        str, typer.Option(help="A library, @NAME for a collection of your documents, or @all for everything.")
+    ] = EVERYTHING,
     k: Annotated[int, typer.Option("--k", min=1, max=RESULTS_MOST, help="Passages at most.")] = 10,
     *,
     options: SettingsOptions,
 ) -> None:
-    """Search a library's passages for words, without a model."""
+    """Search passages for words, without a model."""
     results = find(words, library, DEFAULT_USER, options.load_settings(), k)
     if not results:
-        print_text(f"No passage of '{library}' has these words.")
+        print_text("No passage has these words.")
     for result in results:
         output_console.print(
             f"[bold]{escape(result.passage.title)}[/bold]  {escape(result.passage.source)}", highlight=False
