@@ -28,7 +28,7 @@ COMMANDS = {
     ),
     "index": (
         "assistant.commands.index:index",
-        "Index documents, so that they can be asked about with --library.",
+        "Index documents, so that they can be searched and asked about with --library.",
     ),
     "digest": (
         "assistant.commands.digest:digest",
@@ -46,7 +46,7 @@ COMMANDS = {
     ),
     "models": (
         "assistant.commands.models:app",
-        "Show which model answers and which ones run here; with a command: list, fetch, measure or verify them.",
+        "Show which model answers and which ones run here; with a command: list, fetch, measure or verify models.",
     ),
     "facts": ("assistant.commands.facts:app", "What the assistant knows about you."),
     "users": (
@@ -55,13 +55,13 @@ COMMANDS = {
     ),
     "backup": (
         "assistant.commands.backup:backup",
-        "Write all that people told and added to one file, while the page may be up.",
+        "Write everything that people told and added to one file; the page may go on running.",
     ),
     "restore": ("assistant.commands.backup:restore", "Put back what `backup` wrote; what is there now is kept aside."),
     "evaluate": ("assistant.commands.evaluate:app", "Measure answers, rankings and rewriting on real data."),
     "reproduce": (
         "assistant.commands.reproduce:reproduce",
-        "Make tables of docs/results anew, from raw files to Markdown, and keep their rows; or list them.",
+        "Make tables of docs/results again, from raw files to Markdown, and store their rows; or list them.",
     ),
     "train": ("assistant.commands.train:app", "Train the parts that learn."),
     "bench": ("benchmarks.commands:app", "Measure speed and memory."),

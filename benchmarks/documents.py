@@ -54,7 +54,10 @@ class Reading:
 
 def documents(
     paths: Annotated[list[Path], typer.Argument(help="Documents; one has to be a manual with 1,000 passages or so.")],
-    questions: Annotated[Path, typer.Option(help="Questions about them, with words of the answer.")] = QUESTIONS,
+    questions: Annotated[
+        Path,
+        typer.Option(help="Questions about them, with words of the answer.", show_default="benchmarks/documents.jsonl"),
+    ] = QUESTIONS,
     largest: Annotated[
         int, typer.Option(help="Passages that a library grows to: 1,000, 10,000, 30,000 or 100,000; 0 for none.")
     ] = LARGEST,

@@ -40,10 +40,10 @@ class Machine:
 def gpu(
     into: Annotated[Path, typer.Option("--out", help="A folder for gpu.json and turn.json.")],
     model: Annotated[str, typer.Option(help="A name of the catalogue, a hub id or a folder.")] = GPU_DEFAULT,
-    quantisations: Annotated[
-        str, typer.Option(help="Of the weights; several with commas, one after the other.")
-    ] = ",".join(get_args(Quantisation)),
-    limit: Annotated[int, typer.Option(min=0, help="Of the twelve questions of `bench turn`, so many.")] = 12,
+    quantisations: Annotated[str, typer.Option(help="Quantisations to measure, with commas between them.")] = ",".join(
+        get_args(Quantisation)
+    ),
+    limit: Annotated[int, typer.Option(min=0, help="How many of the twelve questions of `bench turn` to ask.")] = 12,
     on_cpu: Annotated[
         bool, typer.Option("--on-cpu", help="Measure without a GPU all the same, to try this command.")
     ] = False,
@@ -52,7 +52,7 @@ def gpu(
 ) -> None:
     """Measure the model of a GPU: loading, memory, speed, batches and people at once by quantisation, and whole turns.
 
-    Each is measured in a process of its own. What fails, say for want of memory, is told, and the rest goes on.
+    Each is measured in a process of its own. What fails, say for want of memory, is reported, and the rest goes on.
     """
     chosen_quantisations = [_checked_quantisation(name.strip()) for name in quantisations.split(",")]
     problem = missing()

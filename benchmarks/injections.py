@@ -179,7 +179,7 @@ def _note(event: str, arguments: tuple[Any, ...], opened: list[str]) -> None:
 
 
 def injections(
-    limit: Annotated[int, typer.Option(min=1, help="Of the 55 documents, so many.")] = 55,
+    limit: Annotated[int, typer.Option(min=1, help="How many of the 55 documents to ask about.")] = 55,
     *,
     figures: Figures,
     options: ModelOptions,

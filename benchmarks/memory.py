@@ -94,7 +94,7 @@ class Small(ModelMeasurementOptions):
 def memory(
     turns: Annotated[
         list[int] | None,
-        typer.Option(min=1, help="Look after so many turns; may be repeated.", show_default="20 to 200"),
+        typer.Option(min=1, help="Measure after so many turns; may be repeated.", show_default="20 to 200"),
     ] = None,
     *,
     options: Small,

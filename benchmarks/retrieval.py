@@ -427,22 +427,26 @@ def retrieval(  # noqa: PLR0913 - the experiment's knobs
         list[Path] | None,
         typer.Option(help="More passages, for larger sizes: a .jsonl[.gz] file; may be repeated."),
     ] = None,
-    words: Annotated[int, typer.Option(min=5, help="What those are cut to.")] = 40,
+    words: Annotated[int, typer.Option(min=5, help="Words that each of those passages is cut to.")] = 40,
     size: Annotated[
         list[int] | None,
         typer.Option(min=100, help="Passages to search; may be repeated.", show_default="10000, 40000, 200000"),
     ] = None,
     encoded: Annotated[
-        int, typer.Option(min=0, help="Passages to encode at most; beyond, only averaged word pieces are ")
+        int,
+        typer.Option(
+            min=0,
+            help="The largest size that the embedder encodes; larger ones have averages of word pieces as vectors.",
+        ),
     ] = 10_000,
     limit: Annotated[int, typer.Option(min=2, help="Questions to ask.")] = 300,
-    runs: Annotated[int, typer.Option(min=1, help="Times that all are asked; the medians count.")] = 3,
+    runs: Annotated[int, typer.Option(min=1, help="Times that all questions are asked; the medians count.")] = 3,
     seed: Seed = 0,
     options: MeasurementOptions,
 ) -> None:
     """Measure BM25 (beside plain Lucene), dense (exact and approximate) and hybrid search at several sizes.
 
-    Indexes and vectors are kept in the data folder, under bench; a run that was broken off goes on.
+    Indexes and vectors are kept in the data folder, in the folder bench; a run that was broken off is continued.
     """
     from benchmarks import retrieval_report as report  # noqa: PLC0415 - matplotlib
 

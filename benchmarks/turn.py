@@ -121,10 +121,10 @@ def turn(
     engines: Annotated[
         str,
         typer.Option(
-            help="Instead: what runs the model, or a TOML file with settings; several with commas, asked in turns.",
+            help="Backends or TOML files of settings to compare, with commas between them; asked in turns.",
         ),
     ] = "",
-    limit: Annotated[int, typer.Option(min=1, help="Of the questions, so many.")] = len(QUESTIONS),
+    limit: Annotated[int, typer.Option(min=1, help="How many of the questions to ask.")] = len(QUESTIONS),
     *,
     figures: Figures,
     options: ModelOptions,
@@ -132,8 +132,8 @@ def turn(
     """Time whole turns over twelve real questions: first source, first word, the model's share, memory.
 
     With --engines every question is asked of each engine before the next question, so that what else the machine does
-    falls on all alike; the engines are in processes of their own, whose memory is told apart. A file with settings is
-    named without its ending; it shows what other settings cost.
+    falls on all alike; each engine is in processes of its own, whose memory is measured by itself. A file with settings
+    shows what other settings cost; in the figures it has its name without the ending.
     """
     names = [name.strip() for name in engines.split(",") if name.strip()]
     engine_settings = dict(_named(name, options) for name in names)

@@ -19,16 +19,16 @@ from assistant.upkeep.restore import RESTORED_SETTINGS, restore_backup
 def backup(
     file: Annotated[Path, typer.Argument(help="The file to write, such as sequitur.zip; it must be new.")],
     keys: Annotated[
-        bool, typer.Option("--keys", help="Keep the keys of servers, too; without it they are left out.")
+        bool, typer.Option("--keys", help="Also write the keys of servers, which are left out otherwise.")
     ] = False,
     *,
     options: SettingsOptions,
 ) -> None:
-    """Write all that people told and added to one file, while the page may be up.
+    """Write everything that people told and added to one file; the page may go on running.
 
-    It holds facts, conversations, logins and tokens (as hashes), documents as they are indexed, the settings file, and
-    the servers that were added, without their keys. Only its owner can read it; it is not encrypted. What can be made
-    or fetched again is left out: models, the starter library, vectors, caches.
+    It holds facts, conversations, logins and tokens (as hashes), documents with their index, the settings file, and the
+    servers that were added, without their keys. Only its owner can read it; it is not encrypted. What can be made or
+    fetched again is left out: models, the starter library, vectors, caches.
     """
     settings = options.load_settings()
     archive = write_backup(settings, file, options.settings_file or default_file(), keys=keys)
@@ -47,7 +47,7 @@ def restore(
     """Put back what `backup` wrote; what is there now is kept aside.
 
     Every file is checked by its hash before anything is replaced. Programs that use the data folder must have ended.
-    The settings file is put back only where there is none; else it is laid into the data folder, to be compared.
+    The settings file is put back only where there is none; otherwise it is put into the data folder, to be compared.
     """
     settings = options.load_settings()
     restored = restore_backup(file, settings, options.settings_file or default_file() or usual_file())

@@ -22,7 +22,7 @@ def digest(
     task: Annotated[
         WorkKind, typer.Option(help="Sum one up, compare two, tell what changed from one to the next, or make a table.")
     ] = "summary",
-    columns: Annotated[str, typer.Option(help="What a table holds: its columns, such as 'item, price'.")] = "",
+    columns: Annotated[str, typer.Option(help="The columns of a table, such as 'item, price'.")] = "",
     library: Annotated[str, typer.Option(help="The library that they are in.")] = DEFAULT_LIBRARY,
     as_data: Annotated[bool, typer.Option("--json", help="Print the turn as JSON.")] = False,
     *,

@@ -107,8 +107,8 @@ def evaluate_answers(
         list[str],
         Option(
             help="A strategy to measure, or LOOP/STRATEGY, or a baseline (closed_book, chain_of_thought,"
-            " retrieve_then_read); STRATEGY@WAY:THRESHOLD is told otherwise that it doesn't know, as in"
-            " turn.uncertainty, and STRATEGY+examples is shown what answers look like; may be repeated."
+            " retrieve_then_read). STRATEGY@TEST:THRESHOLD uses another test of turn.uncertainty for whether an answer"
+            " counts as unknown, and STRATEGY+examples shows the model examples of answers. May be repeated."
         ),
     ],
     more: Annotated[list[str] | None, Argument(metavar="STRATEGY", help="More strategies.")] = None,
@@ -133,11 +133,11 @@ def evaluate_answers(
 
 @command
 def evaluate_pool(
-    files: Annotated[list[Path], Argument(metavar="SCORES", help="The scores.csv of runs on other questions.")],
-    seed: Annotated[int, Option(help="Decides the bootstrap's samples.")] = 0,
+    files: Annotated[list[Path], Argument(metavar="SCORES", help="The files scores.csv of these runs.")],
+    seed: Annotated[int, Option(help="Seed of the bootstrap.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Sum up runs of `evaluate answers` on other questions of the same data as if they were one."""
+    """Sum up several runs of `evaluate answers`, each on other questions of the same data, as if they were one."""
     blocks = scores.summaries(scores.pool(files), seed)
     print_summary({"settings": blocks}, as_json)
 
@@ -154,7 +154,7 @@ def evaluate_uncertainty(  # noqa: PLR0913 - the experiment's knobs
     sample: Sample,
     options: RunOptions,
 ) -> None:
-    """Compare ways to tell that an answer is not known: AUC, and the best threshold of each."""
+    """Compare tests by which an answer counts as unknown: AUC, and the best threshold of each."""
     knobs = options.load_settings(retrieve={"retriever": retriever})
     experiment = answers.Experiment(
         corpus, questions, (), (scores.Setting(k, gold),), loop, retriever=_retriever_label(knobs), **asdict(sample)
@@ -168,11 +168,12 @@ def evaluate_ranking(
     *,
     experiment: ranking.Experiment,
     retriever: ComparedRetriever = "bm25",
-    stop_words: Annotated[
-        bool, Option("--without-stop-words", help="Leave common words out of what is searched for.")
-    ] = False,
+    stop_words: Annotated[bool, Option("--without-stop-words", help="Leave common words out of the queries.")] = False,
     by_sentences: Annotated[
-        bool, Option("--by-sentences", help="Encode the passages' sentences, too, as those of people's own documents.")
+        bool,
+        Option(
+            "--by-sentences", help="Encode each sentence of the passages, too, as is done for people's own documents."
+        ),
     ] = False,
     jobs: Jobs = 1,
     options: RunOptions,
@@ -230,7 +231,7 @@ def evaluate_support(
         str,
         Option(
             help="'large', 'trained' or 'llm', as in the setting turn.support, which is the default; the folder of a "
-            "trained judge; or 'addresses': whether the claim answers the question as the evidence tells.",
+            "trained judge; or 'addresses', the second look: does the claim answer the question as the evidence does?",
         ),
     ] = "",
     corpus: Annotated[list[Path] | None, Option(help="Passages that pairs name; may be given again.")] = None,
@@ -238,7 +239,7 @@ def evaluate_support(
     sample: Sample,
     options: JudgeOptions,
 ) -> None:
-    """How well is "supported" told from the rest? AUC, balanced accuracy, precision, recall, milliseconds a pair."""
+    """How well are supported claims recognised? AUC, balanced accuracy, precision, recall, milliseconds a pair."""
     rows = sample.draw_or_all(support.read_pairs(pairs, split, corpus or ()))
     knobs = options.load_settings()
     judge = judge or knobs.turn.support
@@ -283,7 +284,7 @@ def evaluate_suitability(
     sample: Sample,
     options: JudgeOptions,
 ) -> None:
-    """How well are clashes told? AUC, precision, recall, the share of false alarms, milliseconds a pair."""
+    """How well are clashes recognised? AUC, precision, recall, the share of false alarms, milliseconds a pair."""
     rows, knobs = sample.draw_or_all(suitability.read_pairs(pairs, corpus or ())), options.load_settings()
     if judge == BY_LLM:
         judge_pairs, threshold = suitability.by_llm(language_model(knobs)), EVEN_ODDS
@@ -325,9 +326,9 @@ def evaluate_quoting(
     sample: Sample,
     options: ResultOptions,
 ) -> None:
-    """Does the sentence that would be quoted answer? AUC of what says so, and what passes `turn.quote_threshold`.
+    """Does the sentence that would be quoted answer? AUC of the judges, and how many pass `turn.quote_threshold`.
 
-    The questions are some that their gold passages answer, and some that they leave open (no answers).
+    Some of the questions are answered by their gold passages; the others, which have no `answers`, are not.
     """
     knobs, sampled_questions = options.load_settings(), list(sample.draw_questions(questions).values())
     gold_passages = read_corpus(
@@ -372,11 +373,12 @@ def evaluate_intents(
     messages: Annotated[Path, Option(help="JSONL of {text, intent, split}.")],
     split: Annotated[str, Option(help="dev, test, or empty for both.")] = "test",
     library: Annotated[
-        str | None, Option(help="Look up in this library what seems talk, as a turn does; without it, no search.")
+        str | None,
+        Option(help="Search this library for what seems to be talk, as a turn does; by default nothing is searched."),
     ] = None,
     options: ResultOptions,
 ) -> None:
-    """Are questions told from small talk, talk about the conversation and writing? Accuracy, and questions withheld."""
+    """Are questions told from small talk, talk about the conversation and writing? Accuracy, and questions missed."""
     knobs, rows = options.load_settings(), intents.Message.read(messages, split)
     look_up = partial(_answered_by_library, library, knobs) if library else None
     summary, judged_rows = intents.measure(rows, load_embedder(knobs, silent), knobs.turn, look_up)
@@ -512,7 +514,7 @@ def evaluate_scenarios(
     sample: Sample,
     options: RunOptions,
 ) -> None:
-    """Run whole turns with facts, history and documents, and count those that pass their own marks, by kind."""
+    """Run whole turns with facts, history and documents, and count by kind those that are as the file expects."""
     all_scenarios, knobs = scenarios.read_scenarios(file), options.load_settings()
     chosen_scenarios = {
         scenario_id: scenarios.place_facts(all_scenarios[scenario_id], facts)
@@ -559,13 +561,13 @@ def evaluate_ptkb(
     seen: Annotated[
         Path | None,
         Option(
-            help="Judgements that settings were chosen on: turns without any are measured apart, too.",
+            help="Judgements on which settings were chosen; turns that have none are also measured by themselves.",
         ),
     ] = None,
     sample: Sample,
     options: ResultOptions,
 ) -> None:
-    """Measure which facts are found relevant, against people's labels, and beside a baseline.
+    """Measure which facts are found relevant, against people's labels and beside a baseline.
 
     The baseline is the mean of a fact's cosines to the utterance and to the whole history.
     """
@@ -589,10 +591,10 @@ def evaluate_ikat(
     ] = None,
     qrels: Annotated[Path | None, Option(help="Judgements of passages.")] = None,
     nuggets: Annotated[Path | None, Option(help="Nuggets of responses: JSONL of {turn, text}.")] = None,
-    seed: Annotated[int, Option(help="Decides the bootstrap's samples.")] = 0,
+    seed: Annotated[int, Option(help="Seed of the bootstrap.")] = 0,
     options: ResultOptions,
 ) -> None:
-    """Measure a run of TREC iKAT: facts, passages, and responses beside the canonical ones and nuggets."""
+    """Measure a run of TREC iKAT: facts, passages, and responses beside the track's own and against nuggets."""
     labels = ikat.Labels(
         ptkb.labelled_turns(ptkb.read_topics(topics), facts)[1],
         ikat.qrels_by_turn(read_qrels(qrels)) if qrels else {},
@@ -621,10 +623,10 @@ def evaluate_memory(
 def evaluate_stated(
     *,
     messages: Annotated[Path, Option(help="JSONL of {text, states: [sentence]}.")],
-    seed: Annotated[int, Option(help="Decides the bootstrap's samples.")] = 0,
+    seed: Annotated[int, Option(help="Seed of the bootstrap.")] = 0,
     options: ResultOptions,
 ) -> None:
-    """Are messages found to state what they state of their writers? Recall, and false alarms in those without."""
+    """Is what messages state of their writers found? Recall, and false alarms in messages that state nothing."""
     embedder = embedder_of(options.load_settings())
     summary, rows = stated.measure(stated.Message.read(messages), embedder, seed)
     options.finish({"embedder": embedder.name, **summary}, rows)

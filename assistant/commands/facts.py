@@ -74,7 +74,7 @@ def import_(
     *,
     options: SettingsOptions,
 ) -> None:
-    """Add the facts of a file; what can't be added is said and skipped."""
+    """Add the facts of a file; what can't be added is reported and skipped."""
     text = _read(file)
     ptkb = _ptkb(options)
     _print_report(ptkb.import_json(user, text) if file.suffix.lower() == ".json" else ptkb.import_text(user, text))

@@ -34,24 +34,28 @@ def ikat(  # noqa: PLR0913 - one parameter an option
         typer.Option(help="Play this conversation, by its number; may be repeated.", show_default="all"),
     ] = None,
     name: Annotated[str, typer.Option("--run-name", help="What the run is called; one word.")],
-    into: Annotated[Path, typer.Option("--out", help="The folder for the run; one that was begun goes on.")],
+    into: Annotated[Path, typer.Option("--out", help="The folder for the run; one that was begun is continued.")],
     library: Annotated[str | None, typer.Option(help="The library to search.")] = None,
     index: Annotated[
         Path | None,
-        typer.Option(help="Instead: a Lucene index's folder, or a .jsonl[.gz] of passages."),
+        typer.Option(
+            help="What to search instead of a library: the folder of a Lucene index, or a .jsonl[.gz] of passages."
+        ),
     ] = None,
     turn_options: TurnOptions,
     depth: Annotated[int, typer.Option(min=20, max=1000, help="Passages ranked for a turn.")] = 1000,
     kind: Annotated[
-        Literal["automatic", "manual"], typer.Option("--type", help="Manual: people's rewrites are asked, not ours.")
+        Literal["automatic", "manual"],
+        typer.Option("--type", help="Whose rewritten messages are asked: ours (automatic), or people's (manual)."),
     ] = "automatic",
     reply: Annotated[
-        Literal["answer", "digests"], typer.Option(help="The response: our answer, or the digests, as in the paper.")
+        Literal["answer", "digests"],
+        typer.Option(help="What the responses are: our answers, or the digests of the passages, as in the GRG paper."),
     ] = "answer",
-    team: Annotated[str, typer.Option(help="Your team's name; runs of 2025 hold it.")] = "sequitur",
+    team: Annotated[str, typer.Option(help="Your team's name, which runs of 2025 state.")] = "sequitur",
     quality: Annotated[
         Path | None,
-        typer.Option(help="A model of `train quality`: unreliable passages are left out."),
+        typer.Option(help="A model of `train quality`, by which unreliable passages are left out."),
     ] = None,
     options: ModelOptions,
 ) -> None:
@@ -93,7 +97,9 @@ def index(
         list[Path] | None,
         typer.Argument(help="Files or folders of ClueWeb22: txt (.json.gz) or html (.warc.gz)."),
     ] = None,
-    passages: Annotated[Path, typer.Option(help="The folder of passages; what is in it is not made again.")],
+    passages: Annotated[
+        Path, typer.Option(help="The folder for the passages; files that are in it are not made again.")
+    ],
     into: Annotated[Path | None, typer.Option("--out", help="The folder for the index.", show_default="none")] = None,
     hashes: Annotated[Path | None, typer.Option(help="The track's hashes, to compare the passages with.")] = None,
     threads: Annotated[int, typer.Option(min=1, help="Threads of the indexer.")] = 2,

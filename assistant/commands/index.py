@@ -28,15 +28,21 @@ def index(
     remove: Annotated[bool, typer.Option("--remove", help="Take these documents out of the library.")] = False,
     delete: Annotated[bool, typer.Option("--delete", help="Delete the library with all that it holds.")] = False,
     show: Annotated[
-        bool, typer.Option("--list", help="Show the libraries, the documents of this one, and of a followed folder.")
+        bool,
+        typer.Option(
+            "--list",
+            help="Show the libraries, the documents of this one, and what became of files in a followed folder.",
+        ),
     ] = False,
     published: Annotated[
         str | None,
-        typer.Option("--prebuilt", metavar="NAME", help="Fetch this index of Pyserini's as a library."),
+        typer.Option(
+            "--prebuilt", metavar="NAME", help="Fetch this index, which the makers of Pyserini publish, as a library."
+        ),
     ] = None,
     options: SettingsOptions,
 ) -> None:
-    """Index documents, so that they can be asked about with --library.
+    """Index documents, so that they can be searched and asked about with --library.
 
     Reads .txt, .md, .html, .pdf, .docx, .xlsx, .csv, .pptx, .eml, .epub, .jsonl ({id, title, contents} a line) and
     .tsv (id, text, title). A changed file replaces what was indexed of it; what can't be read is reported and skipped.

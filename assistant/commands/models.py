@@ -31,7 +31,7 @@ _GB = 1e9
 @app.callback(invoke_without_command=True)
 @with_option_groups
 def rate(context: typer.Context, options: SettingsOptions) -> None:
-    """Show which model answers and which ones run here; with a command: list, fetch, measure or verify them.
+    """Show which model answers and which ones run here; with a command: list, fetch, measure or verify models.
 
     A turn's time follows from the speed that `models measure` found, scaled by size where another model was measured.
     """
@@ -47,7 +47,7 @@ def rate(context: typer.Context, options: SettingsOptions) -> None:
 
 @app.command()
 def measure(options: ModelOptions) -> None:
-    """Measure in some seconds how fast the model that the settings name reads and writes here, and keep it."""
+    """Measure in some seconds how fast the model that the settings name reads and writes here, and store that."""
     settings = options.load_settings()
     with bar_of_bytes("Loading the model") as progress:
         engine = load_llm(settings, progress)
@@ -60,7 +60,7 @@ def measure(options: ModelOptions) -> None:
 @app.command("list")
 def list_models(
     servers: Annotated[
-        bool, typer.Option("--servers", help="Show the servers that run on this computer instead.")
+        bool, typer.Option("--servers", help="Instead, show the servers of language models that run on this computer.")
     ] = False,
     *,
     options: SettingsOptions,
@@ -97,7 +97,7 @@ def verify(
     *,
     options: SettingsOptions,
 ) -> None:
-    """Read models' files again and compare them with their pinned hashes."""
+    """Read the files of models again and compare them with the hashes that they have to have."""
     settings = options.load_settings()
     catalogue = Catalogue.load()
     fetched = [entry.name for entry in catalogue.entries if entry.folder(settings).exists()]

@@ -29,23 +29,27 @@ _DATA_DIR_VARIABLE = f"{PREFIX}DATA_DIR"
 
 def reproduce(  # noqa: PLR0913 - one parameter an option
     *,
-    names: Annotated[list[str] | None, Argument(metavar="NAME", help="Tables to make; none: list all.")] = None,
+    names: Annotated[
+        list[str] | None, Argument(metavar="NAME", help="Tables to make; without any, all are listed.")
+    ] = None,
     data: Annotated[
         Path | None,
         Option(help="The folder of data that comes from elsewhere; docs/results/tables.toml says where from."),
     ] = None,
     check: Annotated[
-        bool, Option("--check", help="Say which tables are older than the code that they measure; 1 if any is.")
+        bool,
+        Option("--check", help="Report which tables are older than the code that they measure; exit code 1 if any is."),
     ] = False,
     gate: Annotated[
         bool,
         Option(
             "--gate",
-            help="Make them aside, and say what moved against the rows that are kept; 1 if anything did beyond chance.",
+            help="Make the tables in another folder, and report what changed against the stored rows; exit code 1 if"
+            " anything did beyond chance.",
         ),
     ] = False,
     pages: Annotated[
-        bool, Option("--pages", help="Write the tables' Markdown anew from the rows that are kept; nothing is run.")
+        bool, Option("--pages", help="Write the tables' Markdown again from the stored rows; nothing is measured.")
     ] = False,
     looked: Annotated[
         bool, Option("--looked-at", help="Write docs/results/looked_at.json from looked_at.toml and the data.")
@@ -53,7 +57,7 @@ def reproduce(  # noqa: PLR0913 - one parameter an option
     checkout: Annotated[Path, Option(hidden=True, help="The checkout whose tables are meant.")] = tables.ROOT,
     data_dir: DataDir = None,
 ) -> None:
-    """Make tables of docs/results anew, from raw files to Markdown, and keep their rows; or list them."""
+    """Make tables of docs/results again, from raw files to Markdown, and store their rows; or list them."""
     registry = tables.read_registry(checkout)
     if looked:
         ids_by_set = looked_at.ids_of(

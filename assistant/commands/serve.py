@@ -28,7 +28,7 @@ ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - what --share-lan asks for; logins are 
 def serve(
     host: Annotated[str | None, typer.Option(help="Address to listen on.", show_default="127.0.0.1")] = None,
     port: Annotated[
-        int | None, typer.Option(min=0, max=65535, help="0 takes any free one.", show_default="7860")
+        int | None, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes any free one.", show_default="7860")
     ] = None,
     share_lan: Annotated[bool, typer.Option("--share-lan", help="Let other computers in; needs logins.")] = False,
     *,

@@ -24,10 +24,13 @@ class ServerArguments:
     """A server and a model of it, as they are typed."""
 
     address: Annotated[str, typer.Argument(help="Where the server is, such as http://127.0.0.1:11434.")]
-    model: Annotated[str, typer.Option("--model", help="One of its models; left out where it has one.")] = AUTO
-    key: Annotated[bool, typer.Option("--key", help="Ask for the key that it wants to be shown.")] = False
+    model: Annotated[str, typer.Option("--model", help="One of its models; not needed if it has only one.")] = AUTO
+    key: Annotated[
+        bool, typer.Option("--key", help="Ask for the API key of the server, which is then typed unseen.")
+    ] = False
     context: Annotated[
-        int | None, typer.Option(min=MIN_CONTEXT, help="Tokens a request; left out, the server tells.")
+        int | None,
+        typer.Option(min=MIN_CONTEXT, help="Tokens that a request may use; by default what the server tells."),
     ] = None
 
     def server(self) -> AddedServer:
@@ -56,7 +59,7 @@ def list_(options: SettingsOptions) -> None:
 
 @app.command("test")
 def try_(served: ServerArguments, options: SettingsOptions) -> None:
-    """Say what a server can do, or why it can't be used; nothing is kept."""
+    """Say what a server can do, or why it can't be used; nothing is stored."""
     from assistant.llm.servers.probe import probe  # noqa: PLC0415 - takes a second to import
 
     probed = asyncio.run(probe(_known_models(options).of_server(served.server()).llm))
@@ -75,7 +78,7 @@ def try_(served: ServerArguments, options: SettingsOptions) -> None:
 
 @app.command()
 def add(served: ServerArguments, options: SettingsOptions) -> None:
-    """Keep a model of a server, for the page to offer; one that was added before is replaced."""
+    """Store a model of a server, which the page then offers; the same one, added before, is replaced."""
     known_models = _known_models(options)
     print_text(f"{known_models.add(asyncio.run(known_models.titled(served.server()))).title} was added.", error_console)
 

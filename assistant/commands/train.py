@@ -44,27 +44,28 @@ if TYPE_CHECKING:
 
 app = Group(help="Train the parts that learn.", no_args_is_help=True)
 
-ModelFolder = Annotated[Path, Option("--out", help="The folder for the model; a training that is there goes on.")]
+ModelFolder = Annotated[Path, Option("--out", help="The folder for the model; a training that is there is continued.")]
 Base = Annotated[str, Option(help="The encoder to start from: a name of the catalogue, a hub id or a folder.")]
 Epochs = Annotated[int, Option(min=1, help="Times that all questions are gone through.")]
 PairsPerStep = Annotated[int, Option(min=1, help="Pairs of a step.")]
 QuestionsPerStep = Annotated[int, Option(min=1, help="Questions of a step.")]
 Rate = Annotated[float, Option(min=0, help="AdamW's highest learning rate.")]
-Adapter = Annotated[
-    Path | None, Option(help="A folder of matrices beside those of the base, of this rank, which are learned on.")
-]
+Adapter = Annotated[Path | None, Option(help="An adapter of this rank, by its folder, from which training goes on.")]
 Rank = Annotated[
     int,
-    Option(min=0, help="Learn matrices of this rank beside those of the base, as the larger judges do; 0: all of it."),
+    Option(min=0, help="Train an adapter of this rank (LoRA), as the larger judges have; 0 = train the whole model."),
 ]
 WeighedOn = Annotated[
     list[Path] | None,
     Option(
-        help="More development pairs to choose weight and threshold on, as `evaluate suitability` reads them; may be "
-        "given again."
+        help="More development pairs to choose weight and threshold on, in the form that `evaluate suitability` reads; "
+        "may be given again."
     ),
 ]
-ThingPairs = Annotated[Path | None, Option(help="Such pairs whose texts name things, to weigh texts of few words by.")]
+ThingPairs = Annotated[
+    Path | None,
+    Option(help="Pairs of the same form whose texts only name things, to choose the weight for texts of few words."),
+]
 Corpora = Annotated[list[Path] | None, Option(help="Passages that pairs point into; may be given again.")]
 Length = Annotated[int, Option(min=16, help="Tokens read of question and passage together.")]
 
@@ -92,14 +93,14 @@ def relevance(  # noqa: PLR0913 - the training's knobs
         int, Option(min=1, help="Questions of each file that are kept apart to choose the best epoch.")
     ] = 100,
     epochs: Epochs = 3,
-    steps: Annotated[int | None, Option(min=1, help="Stop after so many.", show_default="all epochs")] = None,
+    steps: Annotated[int | None, Option(min=1, help="Stop after so many steps.", show_default="all epochs")] = None,
     batch: QuestionsPerStep = 4,
     rate: Rate = 5e-5,
     length: Length = 256,
     sample: Sample,
     options: ModelMeasurementOptions,
 ) -> None:
-    """Train a relevance estimator; the language model's likelihoods of the answers are computed once and kept."""
+    """Train a relevance estimator; the language model's likelihoods of the answers are computed once and stored."""
     if len(corpus) != len(questions):
         raise BadParameter("give one --questions for each --corpus")
     questions_of_files = [answered_questions(file, sample, dev) for file in questions]
@@ -135,7 +136,12 @@ def reranker(  # noqa: PLR0913 - the training's knobs
     data: Annotated[Path, Option(help="A folder with squad/, nq/, hotpotqa/, 2wikimultihopqa/ and library/.")],
     into: ModelFolder,
     base: Base = "all-mpnet-base-v2",
-    adapter: Annotated[Path, Option(help="What was learned before, which is learned on.")] = SUPPORT_LARGE,
+    adapter: Annotated[
+        Path,
+        Option(
+            help="The adapter from which training goes on, by its folder.", show_default="the larger judge of support"
+        ),
+    ] = SUPPORT_LARGE,
     pairs: Annotated[int, Option(min=100, help="Pairs to learn from at most, each once.")] = 18_000,
     batch: PairsPerStep = 16,
     rate: Rate = 2e-4,
@@ -185,10 +191,10 @@ def _cache(corpus: Path, contexts: int, knobs: Settings) -> Path:
 @app.command()
 def pack(
     *,
-    model: Annotated[Path, Option(help="The folder of a model that one of these commands made.")],
+    model: Annotated[Path, Option(help="The folder of a model that one of the commands of `train` made.")],
     into: Annotated[Path, Option("--out", help="The folder for its packed form.")],
 ) -> None:
-    """Pack a trained judge: its weights in int8, a quarter of their size, or what is added to a base in half."""
+    """Pack a trained judge: a whole model in int8, a quarter of its size, an adapter in half precision."""
     from assistant.judges import adapted, packed  # noqa: PLC0415 - torch
 
     size = adapted.pack(model, into) if (model / adapted.CONFIG).exists() else packed.pack(model, into)
@@ -204,9 +210,10 @@ def quality(
     data: Annotated[Path, Option(help="Texts: a .jsonl[.gz] file of {text, label, source, split}.")],
     into: Annotated[Path, Option("--out", help="The file for the model, .npz; its report goes beside it.")],
     unseen: Annotated[
-        bool, Option("--unseen", help="Also measure every source by a model that never saw it; takes minutes.")
+        bool,
+        Option("--unseen", help="Also measure each source with a model that was trained without it; takes minutes."),
     ] = False,
-    seed: Annotated[int, Option(help="Decides the interval.")] = 0,
+    seed: Annotated[int, Option(help="Seed of the bootstrap.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Train the classifier of passage quality: reliable, unreliable or junk."""
@@ -237,16 +244,22 @@ def quality(
 def reader(  # noqa: PLR0913 - the training's knobs
     *,
     into: ModelFolder,
-    base: Annotated[str, Option(help="What to start from: a name of the catalogue, a hub id or a folder.")] = str(
-        SUPPORT
-    ),
+    base: Annotated[
+        str,
+        Option(
+            help="What to start from: a name of the catalogue, a hub id or a folder.",
+            show_default="the small judge of support",
+        ),
+    ] = str(SUPPORT),
     rank: Rank = 0,
     adapter: Adapter = None,
-    tables: Annotated[int, Option(min=0, help="Pairs of things as tables and passages name them.")] = 12_000,
-    replies: Annotated[int, Option(min=0, help="Pairs with sentences as models reply.")] = 9_000,
-    tellings: Annotated[int, Option(min=0, help="Pairs with sentences that offer nothing.")] = 9_000,
-    times: Annotated[int, Option(min=1, help="How often each pair that was written one by one is learned.")] = 3,
-    asked: Annotated[int, Option(min=0, help="The same of those with a question.")] = 3,
+    tables: Annotated[int, Option(min=0, help="Pairs whose texts name things as tables and passages do.")] = 12_000,
+    replies: Annotated[int, Option(min=0, help="Pairs whose texts are sentences as models write them.")] = 9_000,
+    tellings: Annotated[int, Option(min=0, help="Pairs whose texts are sentences that offer nothing.")] = 9_000,
+    times: Annotated[
+        int, Option(min=1, help="How often each pair that was written by itself, not made by a recipe, is learned.")
+    ] = 3,
+    asked: Annotated[int, Option(min=0, help="The same for such pairs that have a question.")] = 3,
     pairs: WeighedOn = None,
     things: ThingPairs = None,
     corpus: Corpora = None,
@@ -276,12 +289,12 @@ def weigh(
     *,
     model: Annotated[Path, Option(help="The folder of a trained reader, packed or not; its blend is written anew.")],
     base: Annotated[
-        str, Option(help="What the reader is added to, where it is: a name of the catalogue, a hub id or a folder.")
+        str, Option(help="If the reader is an adapter, its base: a name of the catalogue, a hub id or a folder.")
     ] = "",
     pairs: WeighedOn = None,
     things: ThingPairs = None,
     corpus: Corpora = None,
-    asked: Annotated[bool, Option(help="Whether it has learned questions.")] = True,
+    asked: Annotated[bool, Option(help="Whether the reader was trained with questions.")] = True,
     options: MeasurementOptions,
 ) -> None:
     """Weigh a reader of the suitability judge with the tags, without training it."""
@@ -334,14 +347,19 @@ def support(  # noqa: PLR0913 - the training's knobs
     pairs: Annotated[int, Option(min=100, help="Pairs to learn from at most, each once.")] = 16_000,
     batch: PairsPerStep = 16,
     rate: Rate = 1e-4,
-    length: Annotated[int, Option(min=16, max=512, help="Leave out pairs of more tokens than that.")] = 256,
+    length: Annotated[int, Option(min=16, max=512, help="Leave out pairs that have more tokens.")] = 256,
     hand: Annotated[
         Path | None,
         Option(help="Pairs labelled by hand: the threshold is chosen on their split 'dev', too."),
     ] = None,
     rank: Rank = 0,
     adapter: Adapter = None,
-    own: Annotated[float, Option(min=0, max=1, help="The share of those that were written for it, at most.")] = 1 / 3,
+    own: Annotated[
+        float,
+        Option(
+            min=0, max=1, help="The largest share of pairs that were written for this judge.", show_default="a third"
+        ),
+    ] = 1 / 3,
     times: Annotated[int, Option(min=1, help="How often each of these is learned.")] = 3,
     seed: Seed = 0,
     options: MeasurementOptions,
@@ -371,11 +389,14 @@ def joint(  # noqa: PLR0913 - the training's knobs
     *,
     corpus: Corpus,
     questions: Questions,
-    into: Annotated[Path, Option("--out", help="The folder for both models; a training that is there goes on.")],
+    into: Annotated[Path, Option("--out", help="The folder for both models; a training that is there is continued.")],
     estimator: Annotated[str, Option(help="The T5 that judges: a hub id or a folder.")] = "google-t5/t5-base",
     generator: Annotated[str, Option(help="The T5 that answers: a hub id or a folder.")] = "google-t5/t5-base",
     contexts: Annotated[int, Option(min=1, max=100, help="BM25 passages of a question.")] = 20,
-    dev: Annotated[int, Option(min=1, help="Questions kept apart; the epoch that answers most of them is kept.")] = 100,
+    dev: Annotated[
+        int,
+        Option(min=1, help="Questions that are kept apart; of all epochs the one that answers most of them is stored."),
+    ] = 100,
     epochs: Epochs = 3,
     batch: QuestionsPerStep = 64,
     rate: Annotated[float, Option(min=0, help="AdamW's learning rate, constant.")] = 1e-4,
@@ -451,7 +472,9 @@ def blend(
 @app.command()
 def vectors(
     *,
-    into: Annotated[Path | None, Option("--out", help="The file.", show_default="what comes with Sequitur")] = None,
+    into: Annotated[
+        Path | None, Option("--out", help="The file to write.", show_default="the one that comes with Sequitur")
+    ] = None,
     options: MeasurementOptions,
 ) -> None:
     """Encode the starter library for search by meaning, so that nobody's first start has to."""

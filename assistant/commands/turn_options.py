@@ -25,7 +25,10 @@ class TurnOptions:
 
     loop: Annotated[str | None, Option(help=f"How the passages are found: {_any_of('loops')}.")] = None
     loops: Annotated[
-        int | None, Option(min=1, max=5, help="Drafts and searches: the X of Generate-Retrieve-Generate.")
+        int | None,
+        Option(
+            min=1, max=5, help="How often a draft is written and searched for (the X of Generate-Retrieve-Generate)."
+        ),
     ] = None
     strategy: Annotated[
         str | None, Option(help=f"How the answer is made from the passages: {_any_of('strategies')}.")

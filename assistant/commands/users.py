@@ -65,7 +65,7 @@ def token(
     *,
     options: SettingsOptions,
 ) -> None:
-    """Make a token by which a user's programs ask the API, and print it: it is shown this once."""
+    """Make a token with which a user's programs can ask the API, and print it; it can't be shown again."""
     name, tokens = composed_name(name), AccessTokens(connect(options.load_settings().database_url))
     if revoke is not None:
         tokens.revoke(name, revoke)
@@ -82,7 +82,7 @@ def token(
 
 @app.command()
 def usage(
-    days: Annotated[int, typer.Option(min=1, help="Of how many days, today among them (UTC).")] = 30,
+    days: Annotated[int, typer.Option(min=1, help="For how many days, today included (UTC).")] = 30,
     *,
     options: SettingsOptions,
 ) -> None:

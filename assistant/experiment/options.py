@@ -19,30 +19,44 @@ T = TypeVar("T")
 Corpus = Annotated[Path, Option(help="Passages: a .jsonl[.gz] file of {id, title, contents}.")]
 Questions = Annotated[Path, Option(help="Questions: a .jsonl[.gz] file of {id, question, answers, gold}.")]
 Limit = Annotated[int | None, Option(min=1, help="Take a sample of this size.", show_default="all")]
-Seed = Annotated[int, Option(help="Decides the sample, the places of gold passages, and what is sampled.")]
-Skip = Annotated[int, Option(min=0, help="Leave out so many of the sample first; keeps two samples apart.")]
-Jobs = Annotated[int, Option(min=1, help="Rows made side by side, in one batch of the model (llm.slots at most).")]
-Out = Annotated[Path, Option("--out", help="The folder for rows and results; a run that is there goes on.")]
+Seed = Annotated[int, Option(help="Seed of all that is drawn at random, such as the sample.")]
+Skip = Annotated[
+    int, Option(min=0, help="Leave out the first so many of what is drawn, so that two samples share nothing.")
+]
+Jobs = Annotated[
+    int, Option(min=1, help="Rows that are made in parallel, in one batch of the model; llm.slots at most.")
+]
+Out = Annotated[Path, Option("--out", help="The folder for rows and results; a run that is there is continued.")]
 OutOrDefault = Annotated[
     Path | None,
-    Option("--out", help="The folder for rows and results; a run that is there goes on.", show_default="data folder"),
+    Option(
+        "--out", help="The folder for rows and results; a run that is there is continued.", show_default="data folder"
+    ),
 ]
 ShownPassages = Annotated[int, Option("--k", min=1, help="Passages shown.")]
-Rounds = Annotated[int, Option("--loops", min=1, max=5, help="The X of Generate-Retrieve-Generate.")]
-Iterations = Annotated[int, Option(min=1, max=5, help="The T of ITRG's loops; they never end early here.")]
+Rounds = Annotated[
+    int,
+    Option(
+        "--loops",
+        min=1,
+        max=5,
+        help="How often a draft is written and searched for (the X of Generate-Retrieve-Generate).",
+    ),
+]
+Iterations = Annotated[int, Option(min=1, max=5, help="Rounds of ITRG's loops (its T); they never end early here.")]
 OneLoop = Annotated[
     str,
     Option(
-        help="How passages are found: 'question' (alone), 'draft' (alone), 'generate', 'ranked' (by relevance), or"
-        " a loop."
+        help="How passages are found: by the 'question' alone, by a 'draft' alone, by the question and a paragraph that"
+        " the model writes ('generate'), by the question and then 'ranked' by relevance, or by a loop."
     ),
 ]
 Thresholds = Annotated[
     tuple[float, ...],
     Option(
         "--threshold",
-        help="Confidences under which a set counts as unanswerable: the best is taken, each half of the questions that"
-        " of the other; may be repeated.",
+        help="Confidences below which a set counts as unanswerable, to choose from: each half of the questions is"
+        " measured with the one that is best on the other half; may be repeated.",
         show_default="0.5 to 0.9",
     ),
 ]
