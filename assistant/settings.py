@@ -62,7 +62,8 @@ class LLMSettings(Section):
         "auto",
         description="a name of the catalogue, a hub id, a folder, a .gguf file, or one of the server's models; auto = "
         "Llama 3.1 8B on a GPU; on a CPU the model that is on the disk, at the first start Qwen2.5 1.5B Instruct from "
-        "the hub or, if no hub answers, the model that comes by pip (default); the only model of a server",
+        "the hub or, if no hub answers, the model that comes by pip; the only model of a server; default = the same, "
+        "but on a CPU always the model that comes by pip",
     )
     quantisation: Literal["auto", Quantisation] = Field(
         "auto", description="of transformers' weights; auto = nf4 on a GPU, none (bf16) on a CPU"
@@ -128,9 +129,9 @@ class FactSettings(Section):
     )
     suitability: Literal["large", "small"] = Field(
         "large",
-        description="the cross-encoder that recognises clashes of facts and texts: the larger one, on the same "
-        "encoder as the larger judge of support, or the small one that comes with Sequitur, which also replaces the "
-        "larger one if that can't be loaded",
+        description="the judge that recognises what clashes with a fact: the larger one, on the same encoder as the "
+        "larger judge of support, or the small one that comes with Sequitur, which also replaces the larger one if "
+        "that can't be loaded",
     )
 
 
@@ -178,9 +179,9 @@ class RetrieveSettings(Section):
     encode_up_to: int = Field(
         50_000,
         ge=0,
-        description="passages of a library up to which hybrid has its vectors made by itself, in the background (some "
-        "90 a second on two cores, 40 of documents of your own); a larger one is searched by words alone until dense "
-        "has been chosen",
+        description="most passages of a library and your own documents together for which hybrid search makes vectors "
+        "by itself, in the background (some 90 a second on two cores, 40 of your own documents); more are searched by "
+        "words alone until dense has been chosen",
     )
     encoder: str = Field(
         "",
@@ -206,11 +207,13 @@ class RelevanceSettings(Section):
 
     estimator: EstimatorName = Field(
         "large",
-        description="what estimates relevance: nothing, the language model, or a trained model: the small one that "
-        "comes with Sequitur (cross_encoder), or one that is five times as large, on an encoder that is fetched, "
-        "which reads again the passages that the small one finds best (large)",
+        description="what estimates the relevance of passages: nothing (none), the language model (llm), the small "
+        "trained model that comes with Sequitur (cross_encoder), one that is five times as large, on an encoder that "
+        "is fetched, and reads again the eight passages that the small one finds best (large), or a T5 (seq2seq)",
     )
-    model: str = Field("", description="its folder or hub id; empty = the cross-encoder that comes with Sequitur")
+    model: str = Field(
+        "", description="its folder or hub id; empty = the one that comes with Sequitur; needed for seq2seq"
+    )
     calibration: str = Field(
         "", description="a file of `evaluate relevance --calibrate`; empty = the one beside the model, if there is one"
     )
@@ -243,7 +246,9 @@ class RelevanceSettings(Section):
         le=1,
         description="lowest confidence with which a message that seems talk is answered from the library; 1 = never",
     )
-    rerank_top_k: int = Field(5, ge=1, le=100, description="how many of the best of these re_rag weighs the answers of")
+    rerank_top_k: int = Field(
+        5, ge=1, le=100, description="how many of the reranked passages re_rag takes answers from and weighs"
+    )
 
     def if_unanswerable_for(self, form: Literal["chat", "factoid"]) -> IfUnanswerable:
         """What happens below the threshold to a reply of this form; short answers are for evaluation."""
@@ -262,7 +267,7 @@ class TurnSettings(Section):
     max_draft_tokens: int = Field(
         48,
         ge=8,
-        description="length of the draft; the GRG paper's is long (some 200), but the answer has to wait for it",
+        description="most tokens of the draft; the GRG paper's is long (some 200), but the answer has to wait for it",
     )
     draft_history: Literal["last", "whole"] = Field(
         "last",
@@ -278,12 +283,12 @@ class TurnSettings(Section):
     )
     itrg_rounds: int = Field(3, ge=1, le=5, description="rounds of searching and writing in the ITRG loops")
     max_document_tokens: int = Field(
-        200, ge=8, description="length of the document that an ITRG loop writes each round"
+        200, ge=8, description="most tokens of the document that an ITRG loop writes each round"
     )
     early_stop: bool = Field(
         True, description="whether an ITRG loop ends when a round finds the same passages as the last"
     )
-    max_answer_tokens: int = Field(160, ge=8, description="length of the answer")
+    max_answer_tokens: int = Field(160, ge=8, description="most tokens of the answer")
     resolve_ordinals: bool = Field(
         True,
         description='whether "the 3rd one" is spelt out by a rule before a follow-up is rewritten '
@@ -335,9 +340,9 @@ class TurnSettings(Section):
     )
     support: SupportName = Field(
         "large",
-        description="what judges which sentences the passages support: the larger trained judge, for which 440 MB are "
-        "fetched once; the small one that comes with Sequitur, which also replaces the larger one if that can't be "
-        "loaded; or the language model",
+        description="what judges which sentences the passages support: the larger trained judge (large), for which "
+        "440 MB are fetched once; the small one that comes with Sequitur (trained), which also replaces the larger one "
+        "if that can't be loaded; or the language model (llm)",
     )
     support_threshold: float = Field(
         0.5,
@@ -356,15 +361,15 @@ class TurnSettings(Section):
         0.55,
         ge=0,
         le=1,
-        description="the same of a reply that begins with yes or no, for which the language model is also asked the "
-        "question itself",
+        description="the same of a reply that begins with yes or no, for which the language model's own answer to the "
+        "question counts as well",
     )
     guess_below: float = Field(
         0.3,
         ge=0,
         le=1,
-        description="probability of its least likely token below which an answer of the model's own that names or "
-        "counts something is only offered as a guess, as any yes or no of its own is; 0 = never",
+        description="an answer from the model's own knowledge that names or counts something is only offered as a "
+        "guess if its least likely token has a lower probability than this; a yes or no always is; 0 = no guesses",
     )
     quote_threshold: float = Field(
         0.5,
@@ -417,10 +422,14 @@ class WebSettings(Section):
 class LimitSettings(Section):
     """How much each person may ask and store; 0 = no limit."""
 
-    max_answers: int = Field(2, ge=0, description="answers that are written for a person at the same time")
-    max_daily_turns: int = Field(0, ge=0, description="messages of a person that are answered in a day (UTC)")
-    max_documents: int = Field(0, ge=0, description="documents that a person may store")
-    max_documents_mb: int = Field(0, ge=0, description="megabytes of these documents together")
+    max_answers: int = Field(
+        2, ge=0, description="answers that are written for a person at the same time; 0 = no limit"
+    )
+    max_daily_turns: int = Field(
+        0, ge=0, description="messages of a person that are answered in a day (UTC); 0 = no limit"
+    )
+    max_documents: int = Field(0, ge=0, description="documents that a person may store; 0 = no limit")
+    max_documents_mb: int = Field(0, ge=0, description="megabytes of these documents together; 0 = no limit")
 
 
 class Settings(BaseSettings):
