@@ -20,6 +20,7 @@ from assistant.library.index import add_documents, list_documents
 from assistant.library.shelves import own_library
 from assistant.protocols import Parts
 from assistant.settings import Settings
+from assistant.types import Answer, OmittedText, Turn
 from tests.scripted import ScriptedLLM
 from tests.sources import Given
 
@@ -172,6 +173,13 @@ def test_ask_prints_the_answer_and_the_sentences_behind_it(run: Run) -> None:
     assert "[1] Lentils: Lentils are rich in protein." in said.stdout
     assert "Not found in the sources: They hold 99 grams of iron." in said.stdout
     assert "Read 3 passages, used 0 facts" in said.stdout
+
+
+def test_what_was_left_out_is_named_with_the_fact(capsys: pytest.CaptureFixture[str]) -> None:
+    omitted = OmittedText("peanut butter [smooth]", "I'm allergic to peanuts.")
+    ask.show_sources(Turn("What is a good snack?", answer=Answer("Oats."), left_out=(omitted,)))
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Left out, since you told me “I'm allergic to peanuts.”: peanut butter [smooth]" in said
 
 
 def test_a_collection_that_is_not_there_is_told_before_anything_loads(run: Run) -> None:

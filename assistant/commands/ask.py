@@ -179,7 +179,7 @@ def _stopping(stop: Event) -> Iterator[None]:
 
 
 def show_sources(turn: Turn) -> None:
-    """Print the sources of a reply, and what happened in its turn."""
+    """Print the sources of a reply, what was left out of it, and what happened in its turn."""
     for source in sources(turn):
         title = f"[bold]{escape(source.title)}[/bold]{', says a part' if source.partly else ''}"
         output_console.print(Padding(f"\\[{source.n}] {title}: {escape(source.quote)}", (0, 0, 0, 2)))
@@ -188,6 +188,9 @@ def show_sources(turn: Turn) -> None:
             output_console.print(
                 Padding(f"Not found in the sources: {escape(sentence.text)}", (0, 0, 0, 2)), style="dim"
             )
+    for omitted in turn.left_out:
+        line = f"Left out, since you told me “{escape(omitted.fact)}”: {escape(omitted.text)}"
+        output_console.print(Padding(line, (0, 0, 0, 2)), style="dim")
     if turn.own_answer:
         output_console.print(
             Padding(f"The model's own knowledge, without a source: {escape(turn.own_answer)}", (0, 0, 0, 2))
