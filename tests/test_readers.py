@@ -131,6 +131,7 @@ PROSE = (
         ("[x] ring the plumber\n[ ] pay the rent", None),
         (f"- {PROSE}\n- {PROSE}", [PROSE.replace("\n", " ")] * 2),
         ("Jo Lind\nElm Road 4\n2100 Copenhagen", None),
+        ("drug | morning | evening | what it is for, notes\nmetformin 850 | 1 | 1 | sugar, always with food", None),
         ("a walk along the\nriver and back", ["a walk along the river and back"]),
     ],
 )
