@@ -25,7 +25,7 @@ from benchmarks.light import MARK
 from benchmarks.visitor import EventReply, Visitor
 from ptkb.store import Ptkb
 
-KINDS = ("answer", "version", "undo", "fact", "edit of a fact", "end of a fact", "upload", "end of a document")
+KINDS = ("answer", "version", "undo", "fact added", "fact changed", "fact deleted", "upload", "removal of a document")
 WEIGHTS = (5, 2, 2, 4, 2, 1, 2, 1)
 LONG = " It was written down by somebody who counts steps, doors and lamps in a house without windows." * 40
 

@@ -26,7 +26,7 @@ from assistant.settings import Settings
 from assistant.store.database import is_postgres
 from assistant.store.users import DEFAULT_USER
 from assistant.upkeep.accounts import Accounts
-from benchmarks.clicks import Clicks, Ledger, Stores, accept, find_losses, settle
+from benchmarks.clicks import KINDS, Clicks, Ledger, Stores, accept, find_losses, settle
 from benchmarks.cuts import cuts
 from benchmarks.disks import PAUSE, Case, disks
 from benchmarks.figures import Figures
@@ -134,7 +134,8 @@ def faults(
     }
     kills_case = Case(f"{result.kills} kills", _line(result), not (result.lost or result.not_started))
     summary = {case.name: {"what came of it": case.outcome, "right": case.passed} for case in (kills_case, *cases)}
-    figures.tell("faults", report, {"fault": summary})
+    clicks = {kind: {"acknowledged": result.acknowledged[kind], "killed in it": result.during[kind]} for kind in KINDS}
+    figures.tell("faults", report, {"fault": summary, "click": clicks if result.kills else {}})
 
 
 def _groups(folder: Path, cut_count: int, seed: int) -> dict[str, Callable[[], Iterable[Case]]]:
