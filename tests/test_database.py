@@ -14,6 +14,7 @@ from assistant.store.conversations import Conversations
 from assistant.store.database import connect
 from assistant.types import Turn
 from ptkb.store import Ptkb
+from tests.fixtures_postgres import Server
 
 
 @pytest.fixture
@@ -78,6 +79,18 @@ def test_a_file_that_was_put_back_is_written_again(engine: Engine, file: Path) -
 def test_what_is_acknowledged_is_on_the_disk(engine: Engine) -> None:
     with engine.connect() as connection:
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2  # FULL, as SQLite numbers it
+
+
+@pytest.mark.parametrize(("server_says", "held"), [("off", "on"), ("local", "local"), ("remote_apply", "remote_apply")])
+def test_what_postgresql_acknowledges_is_on_its_disk(
+    postgres: Server, postgres_url: str, server_says: str, held: str
+) -> None:
+    postgres.admin(f"ALTER DATABASE {postgres_url.rpartition('/')[2]} SET synchronous_commit = {server_says}")
+    engine = connect(postgres_url)
+    Ptkb(engine).add("ann", "I'm vegan.")
+    with engine.connect() as connection:
+        assert connection.exec_driver_sql("SHOW synchronous_commit").scalar() == held
+    engine.dispose()
 
 
 def test_a_database_copied_without_its_log_has_all_that_was_acknowledged(

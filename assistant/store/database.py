@@ -167,13 +167,24 @@ def _parse(url: str) -> URL:
 def _postgres(url: URL) -> Engine:
     try:
         # A server that was restarted has closed the pooled connections, so that each is tried first.
-        return create_engine(
+        engine = create_engine(
             url, poolclass=_Pool, pool_timeout=BUSY_SECONDS, pool_pre_ping=True, connect_args=_TIMEOUTS
         )
     except ImportError as error:
         raise SettingsError(
             f"The database {_name(url)} needs a driver: run `pip install -r requirements-postgres.txt`."
         ) from error
+    event.listen(engine, "connect", _wait_for_disk)
+    return engine
+
+
+def _wait_for_disk(connection: Any, _record: Any) -> None:
+    """Have each commit of this connection wait for the disk, where the server's settings don't."""
+    # any other value waits at least for the disk of this server, and may ask for more, which is left as it is
+    connection.execute(
+        "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
+    )
+    connection.commit()
 
 
 def _sqlite(url: URL) -> Engine:
