@@ -139,10 +139,13 @@ def refusal(act: Callable[[], object]) -> str:
     return ""
 
 
-def clock(folder: Path, seed: int) -> Case:
-    """The clock of the served process is set forward and back while it runs, and while it is down."""
+def clock(folder: Path, seed: int, database: str = "") -> Case:
+    """The clock of the served process is set forward and back while it runs, and while it is down.
+
+    `database` is the address of one that holds nothing of the person who clicks, "" for a file.
+    """
     folder.mkdir(parents=True)
-    offset, settings = folder / "offset", light_settings(folder / "data")
+    offset, settings = folder / "offset", light_settings(folder / "data", database=database)
     stores, ledger, acknowledged_clicks = Stores(settings), Ledger(), Counter[str]()
     refusals = list[str]()
     for jumps in (JUMPS[:3], JUMPS[3:]):
@@ -193,7 +196,7 @@ def read_only(folder: Path) -> Case:
     _tell(settings, "I like oats.")
     for path in (folder, *folder.rglob("*")):
         path.chmod(0o555 if path.is_dir() else 0o444)
-    message, passed = _start_read_only(settings, _as_nobody)
+    message, passed = start_read_only(settings, _as_nobody)
     for path in (folder, *folder.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
     stored_texts = [fact.text for fact in Stores(settings).facts()]
@@ -209,7 +212,7 @@ def read_only_disk(folder: Path) -> Case:
         settings = light_settings(folder)
         _tell(settings, "I like oats.")
         subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
-        message, passed = _start_read_only(settings)
+        message, passed = start_read_only(settings)
         subprocess.run(["mount", "-o", "remount,rw", str(folder)], check=True)
         _tell(settings, "I like rice.")
         stored_texts = sorted(fact.text for fact in Stores(settings).facts())
@@ -225,7 +228,7 @@ def _tell(settings: Settings, fact: str) -> None:
         visitor.close()
 
 
-def _start_read_only(settings: Settings, before: Callable[[], None] | None = None) -> tuple[str, bool]:
+def start_read_only(settings: Settings, before: Callable[[], None] | None = None) -> tuple[str, bool]:
     """What came of a start where nothing can be written, and whether nothing was acknowledged."""
     try:
         with served(settings, before=before) as page:
@@ -249,13 +252,13 @@ def failing_disk(folder: Path) -> Case:
             visitor.send("facts", "store", text="I like oats.")
             visitor.upload("a.txt", b"The key hangs behind the green door.")
             subprocess.run(["mount", "-o", "remount,abort", str(folder)], check=True, capture_output=True)
-            refusals = _refusals(visitor)
+            refusals = refusals_by_kind(visitor)
             visitor.close()
         ledger.facts, ledger.documents = {"I like oats."}, {"a.txt"}
     with _mounted(image, folder) as mounted:  # the system looks through what it noted on the disk
         losses = find_losses(ledger, Stores(settings).snapshot()) if mounted else ["it can't be mounted again"]
     return Case(
-        name, "; ".join([*_refusal_lines(refusals), *losses]), all(map(is_clear, refusals.values())) and not losses
+        name, "; ".join([*refusal_lines(refusals), *losses]), all(map(is_clear, refusals.values())) and not losses
     )
 
 
@@ -287,7 +290,7 @@ def _mounted(image: Path, folder: Path) -> Iterator[bool]:
             subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
-def _refusals(visitor: Visitor) -> dict[str, str]:
+def refusals_by_kind(visitor: Visitor) -> dict[str, str]:
     """What is said to a fact, a question and a document where none of them can be kept; "" where it is done."""
     question = "How rich in protein are lentils, p0x1?"
     return {
@@ -297,7 +300,8 @@ def _refusals(visitor: Visitor) -> dict[str, str]:
     }
 
 
-def _refusal_lines(refusals: Mapping[str, str]) -> list[str]:
+def refusal_lines(refusals: Mapping[str, str]) -> list[str]:
+    """What `refusals_by_kind` returns, for people."""
     return [f"{kind}: {message or 'done'}" for kind, message in refusals.items()]
 
 
@@ -314,9 +318,9 @@ def deleted_folder(folder: Path) -> Case:
         visitor.send("facts", "store", text="I like oats.")
         visitor.upload("a.txt", b"The key hangs behind the green door.")
         shutil.rmtree(folder)
-        refusals = _refusals(visitor)
+        refusals = refusals_by_kind(visitor)
         visitor.close()
-    lines, done_kinds = _refusal_lines(refusals), {kind for kind, message in refusals.items() if not message}
+    lines, done_kinds = refusal_lines(refusals), {kind for kind, message in refusals.items() if not message}
     passed = all(is_clear(message) for kind, message in refusals.items() if kind not in done_kinds)
     try:
         _tell(settings, "I like tea.")

@@ -32,6 +32,7 @@ from benchmarks.disks import PAUSE, Case, disks
 from benchmarks.figures import Figures
 from benchmarks.interrupted import backups, makings
 from benchmarks.light import Served, light_settings, served
+from benchmarks.postgres import postgres_cases
 from benchmarks.visitor import RefusedError, Visitor
 
 SPAN = 6.0  # clicks within which a kill falls, in times of the mean click
@@ -113,34 +114,38 @@ def faults(
     seed: Annotated[int, typer.Option(help="Decides clicks, moments and places.")] = 0,
     only: Annotated[str, typer.Option(help="kills, cases, cuts, makings or backups.", show_default="all")] = "",
     database: Annotated[
-        str, typer.Option(help="Address of an empty PostgreSQL for the kills.", show_default="a file of SQLite")
+        str, typer.Option(help="Address of an empty PostgreSQL for kills and cases.", show_default="a file of SQLite")
     ] = "",
     *,
     figures: Figures,
 ) -> None:
     """Kill the served page at random moments, fill its disk, cut its files; tell what acknowledged things were lost."""
+    server = database if database and is_postgres(database) else ""
     with TemporaryDirectory() as name:
         folder = Path(name)
         settings = light_settings(folder / "kills", database=database)
         result = kills(settings, count if only in {"", "kills"} else 0, seed, _tell)
-        groups = _groups(folder, cut, seed).items()
-        cases = [_print_case(case) for name, make in groups if only in {"", name} for case in make()]
-    database_kind = "postgresql" if database and is_postgres(database) else "sqlite"
+        groups = _groups(folder, cut, seed, server).items()
+        cases = [_kills_case(result)] if result.kills else []
+        cases += [_print_case(case) for name, make in groups if only in {"", name} for case in make()]
     report = {
         "seed": seed,
-        "database": database_kind,
+        "database": "postgresql" if server else "sqlite",
         "kills": vars(result),
         "cases": [[case.name, case.outcome, case.passed] for case in cases],
     }
-    kills_case = Case(f"{result.kills} kills", _line(result), not (result.lost or result.not_started))
-    summary = {case.name: {"what came of it": case.outcome, "right": case.passed} for case in (kills_case, *cases)}
+    summary = {case.name: {"what came of it": case.outcome, "right": case.passed} for case in cases}
     clicks = {kind: {"acknowledged": result.acknowledged[kind], "killed in it": result.during[kind]} for kind in KINDS}
     figures.tell("faults", report, {"fault": summary, "click": clicks if result.kills else {}})
 
 
-def _groups(folder: Path, cut_count: int, seed: int) -> dict[str, Callable[[], Iterable[Case]]]:
+def _kills_case(result: Kills) -> Case:
+    return Case(f"{result.kills} kills", _line(result), not (result.lost or result.not_started))
+
+
+def _groups(folder: Path, cut_count: int, seed: int, server: str) -> dict[str, Callable[[], Iterable[Case]]]:
     return {
-        "cases": lambda: disks(folder / "disks", seed),
+        "cases": lambda: postgres_cases(folder / "server", seed, server) if server else disks(folder / "disks", seed),
         "cuts": lambda: cuts(folder / "cuts", cut_count, seed),
         "makings": lambda: makings(folder / "makings", MAKINGS, seed),
         "backups": lambda: [backups(folder / "backups", BACKUPS, seed)],
