@@ -30,14 +30,14 @@ from benchmarks.clicks import KINDS, Clicks, Ledger, Stores, accept, find_losses
 from benchmarks.cuts import cuts
 from benchmarks.disks import PAUSE, Case, disks
 from benchmarks.figures import Figures
-from benchmarks.interrupted import backups, makings
+from benchmarks.interrupted import backups, makings, restores
 from benchmarks.light import Served, light_settings, served
 from benchmarks.postgres import postgres_cases
 from benchmarks.visitor import RefusedError, Visitor
 
 SPAN = 6.0  # clicks within which a kill falls, in times of the mean click
 BATCH = 50  # kills on one account, which is deleted then, so that a look at all of it stays short
-MAKINGS, BACKUPS = 12, 6  # kills of each kind of making, and backups that are taken
+MAKINGS, BACKUPS = 12, 6  # kills of each kind of making; backups, and restores
 
 
 @dataclass
@@ -148,7 +148,10 @@ def _groups(folder: Path, cut_count: int, seed: int, server: str) -> dict[str, C
         "cases": lambda: postgres_cases(folder / "server", seed, server) if server else disks(folder / "disks", seed),
         "cuts": lambda: cuts(folder / "cuts", cut_count, seed),
         "makings": lambda: makings(folder / "makings", MAKINGS, seed),
-        "backups": lambda: [backups(folder / "backups", BACKUPS, seed)],
+        "backups": lambda: [
+            backups(folder / "backups", BACKUPS, seed),
+            restores(folder / "restores", BACKUPS, seed),
+        ],
     }
 
 

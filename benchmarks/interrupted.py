@@ -1,4 +1,4 @@
-"""Kills while documents are indexed and vectors are made, and backups of a data folder that is in use."""
+"""Kills while documents are indexed and vectors are made; backups, and restores, of a data folder that is in use."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Thread
@@ -32,6 +33,7 @@ from benchmarks.visitor import RefusedError, Visitor
 LIBRARY = "kept"
 FILES, PARAGRAPHS = 3, 400  # documents that come with each call of `index`, and how long they are
 BATCH_SECONDS = 0.05  # that the vectors of a batch take at least, so that a kill falls among them
+UNKNOWN = "The conversation was not found"  # what is said where one goes on that the backup didn't have
 ADDS = (5, 0, 0, 4, 0, 0, 2, 0)  # clicks while a backup is taken: those that add something, and none that takes it away
 
 
@@ -172,57 +174,104 @@ def _unfound(settings: Settings, texts: Path) -> list[str]:
 
 def backups(folder: Path, count: int, seed: int) -> Case:
     """Backups while a person asks, tells and uploads at a served page: each brings back all that was told before it."""
-    settings, ledger, stop = light_settings(folder / "data"), Ledger(), Event()
-    problems, errors = list[str](), list[str]()
+    settings, problems = light_settings(folder / "data"), list[str]()
+    with _clicking(settings, seed) as person:
+        for n in range(count):
+            person.wait()
+            problems += _missing_from_backup(settings, folder, n, person.told())
+    return person.case(f"{count} backups beside use", problems, "missing in what they bring back")
+
+
+def restores(folder: Path, count: int, seed: int) -> Case:
+    """Restores while a person asks, tells and uploads at a served page: all that was told is there, or kept aside."""
+    settings, file = light_settings(folder / "data"), folder / "kept.zip"
+    kept_aside, problems = set[str](), list[str]()
+    with _clicking(settings, seed) as person:
+        person.wait()
+        told_before = person.told()
+        write_backup(settings, file, None)
+        for n in range(count):
+            person.wait()
+            [aside] = restore_backup(file, settings, folder / "settings.toml").kept
+            kept_aside |= _kept(light_settings(aside))
+            problems += [f"restore {n + 1} has no {item}" for item in sorted(told_before - _kept(settings))]
+        person.wait()
+    problems += [f"{item} is nowhere" for item in sorted(person.told() - kept_aside - _kept(settings))]
+    return person.case(f"{count} restores beside use", problems, "neither there nor kept aside", UNKNOWN)
+
+
+class Person(Thread):
+    """Asks, tells and uploads at a page until `stop` is set."""
+
+    def __init__(self, url: str, settings: Settings, seed: int) -> None:
+        super().__init__()
+        self._ledger, self.stop, self._errors = Ledger(), Event(), list[str]()
+        self._clicks = Clicks(Visitor(url), Stores(settings), self._ledger, random.Random(seed), ADDS)  # noqa: S311
+
+    def run(self) -> None:
+        """Click."""
+        while not self.stop.is_set():
+            try:
+                self._clicks.click()
+            except RefusedError as error:
+                self._errors.append(f"a click was refused: {error}")
+            except httpx.HTTPError as error:
+                self._errors.append(f"the page is gone: {error!r}")
+                break
+        self._clicks.visitor.close()
+
+    def wait(self) -> None:
+        """Until some more clicks are acknowledged."""
+        clicks_before = self._clicks.acknowledged.total()
+        while self._clicks.acknowledged.total() < clicks_before + len(ADDS) and self.is_alive():
+            time.sleep(0.05)
+
+    def told(self) -> set[str]:
+        """What was acknowledged until now: facts, marks of questions, names of documents."""
+        return set(self._ledger.facts) | set(self._ledger.replies) | set(self._ledger.documents)
+
+    def case(self, name: str, problems: Sequence[str], problem_kind: str, expected_refusal: str = "") -> Case:
+        """What came of it; refusals that say what is expected are no errors."""
+        errors = [error for error in self._errors if not expected_refusal or expected_refusal not in error]
+        summary = f"{self._clicks.acknowledged.total()} clicks acknowledged meanwhile"
+        summary += f"; {len(problems)} things {problem_kind}"
+        refused_count = len(self._errors) - len(errors)
+        summary += f"; {refused_count} clicks refused: {expected_refusal}" if refused_count else ""
+        return Case(name, " | ".join((summary, *problems[:3], *errors[:3])), not problems and not errors)
+
+
+@contextmanager
+def _clicking(settings: Settings, seed: int) -> Iterator[Person]:
+    """Somebody who clicks at a page of their own meanwhile."""
     with served(settings, PAUSE) as page:
-        clicks = Clicks(Visitor(page.url), Stores(settings), ledger, random.Random(seed), ADDS)  # noqa: S311
-        clicking = Thread(target=_click, args=(clicks, stop, errors))
-        clicking.start()
+        person = Person(page.url, settings, seed)
+        person.start()
         try:
-            for n in range(count):
-                clicks_before = clicks.acknowledged.total()
-                while clicks.acknowledged.total() < clicks_before + len(ADDS) and clicking.is_alive():
-                    time.sleep(0.05)
-                problems += _missing_from_backup(settings, folder, n, ledger)
+            yield person
         finally:
-            stop.set()
-            clicking.join()
-            clicks.visitor.close()
-    summary = f"{clicks.acknowledged.total()} clicks acknowledged meanwhile"
-    summary += f"; {len(problems)} things missing in what they bring back"
-    return Case(
-        f"{count} backups beside use", " | ".join((summary, *problems[:3], *errors[:3])), not problems and not errors
-    )
+            person.stop.set()
+            person.join()
 
 
-def _click(clicks: Clicks, stop: Event, errors: list[str]) -> None:
-    while not stop.is_set():
-        try:
-            clicks.click()
-        except RefusedError as error:
-            errors.append(f"a click was refused: {error}")
-        except httpx.HTTPError as error:
-            errors.append(f"the page is gone: {error!r}")
-            return
-
-
-def _missing_from_backup(settings: Settings, folder: Path, number: int, ledger: Ledger) -> list[str]:
+def _missing_from_backup(settings: Settings, folder: Path, number: int, told: set[str]) -> list[str]:
     """What was acknowledged before a backup was begun, and is not in what it brings back."""
-    facts, replies, documents = set(ledger.facts), dict(ledger.replies), set(ledger.documents)
     file, restored = folder / f"{number}.zip", light_settings(folder / f"restored {number}")
     try:
         write_backup(settings, file, None)
         restore_backup(file, restored, folder / "settings.toml")
-        stores = Stores(restored)
-        stored = stores.snapshot()
-        library = open_library(own_library(DEFAULT_USER), restored) if documents else None
-        found_names = {name for name in documents if library and library.search(f"The key {name[:-4]}", 1)}
+        return [f"backup {number + 1} has no {item}" for item in sorted(told - _kept(restored))]
     except SequiturError as error:
         return [f"backup {number + 1}: {error}"]
-    missing = {
-        *(facts - stored.facts),
-        *(documents - (stored.documents & found_names)),
-        *(replies.keys() - stored.turns.keys()),
+
+
+def _kept(settings: Settings) -> set[str]:
+    """Facts, the marks of questions with a whole answer, and the names of documents that are found by what they say."""
+    stored = Stores(settings).snapshot()
+    answered_marks = {mark for mark, replies in stored.turns.items() if replies[0].turn.status == "done"}
+    library = open_library(own_library(DEFAULT_USER), settings) if stored.documents else None
+    found_names = {
+        name
+        for name in stored.documents
+        if library and any(name[:-4] in passage.text for passage in library.search(name[:-4], 1))
     }
-    unfinished = {mark for mark in replies.keys() & stored.turns.keys() if stored.turns[mark][0].turn.status != "done"}
-    return [f"backup {number + 1} has no {item}" for item in sorted(missing | unfinished)]
+    return stored.facts | answered_marks | found_names

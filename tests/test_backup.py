@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
@@ -23,6 +24,7 @@ from assistant.__main__ import main
 from assistant.library.index import add_documents
 from assistant.library.shelves import open_library, own_library
 from assistant.settings import FILE_VARIABLE, Settings
+from assistant.store import database
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
 from assistant.store.tokens import AccessTokens
@@ -30,6 +32,9 @@ from assistant.store.users import Logins
 from assistant.types import Turn
 from assistant.upkeep import backup as backing
 from assistant.upkeep import restore as restoring
+from benchmarks.clicks import Stores
+from benchmarks.light import light_settings, served
+from benchmarks.visitor import Visitor
 from ptkb.store import Ptkb
 
 pytestmark = pytest.mark.lucene
@@ -121,8 +126,8 @@ def test_what_is_restored_is_what_was_backed_up(made: Path, archive: Path, tmp_p
     assert rows(fresh) == rows(made)
     with ZipFile(archive) as held:
         entries = json.loads(held.read("manifest.json"))["files"]
-        database = held.read("sequitur.sqlite3")
-    assert {one["name"]: one["sha256"] for one in entries}["sequitur.sqlite3"] == sha256(database).hexdigest()
+        database_bytes = held.read("sequitur.sqlite3")
+    assert {one["name"]: one["sha256"] for one in entries}["sequitur.sqlite3"] == sha256(database_bytes).hexdigest()
     settings = Settings(data_dir=fresh)
     assert open_library("documents", settings).search("lentils", 1)[0].text == "Lentils cook in 20 minutes."
     assert Logins(connect(settings.database_url)).check("ada", PASSWORD)
@@ -264,29 +269,90 @@ def test_what_is_no_backup_is_refused(data: Path, tmp_path: Path, run) -> None:
     assert "can't be read (No such file" in run("restore", tmp_path / "none.zip", "--data-dir", data, status=2)
 
 
-def test_a_data_folder_that_a_program_uses_is_not_replaced(archive: Path, data: Path, run) -> None:
+def test_a_database_is_replaced_under_a_program_that_has_it_open(archive: Path, data: Path, run) -> None:
     script = (
         "import sys; from assistant.store.database import connect; from ptkb.store import Ptkb;"
-        f"ptkb = Ptkb(connect('sqlite:///{data / 'sequitur.sqlite3'}')); print('up', flush=True);"
-        "sys.stdin.readline(); ptkb.add('ada', 'It goes on.')"
+        f"ptkb = Ptkb(connect('sqlite:///{data / 'sequitur.sqlite3'}')); ptkb.add('ada', 'It begins.');"
+        "print('up', flush=True); sys.stdin.readline(); ptkb.add('ada', 'It goes on.')"
     )
     program = subprocess.Popen(
         [sys.executable, "-c", script], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     with program:
         assert program.stdout.readline() == "up\n"
-        said = run("restore", archive, "--data-dir", data, status=2)
+        run("restore", archive, "--data-dir", data)
         program.communicate("\n", timeout=60)
-    assert "is in use; end every program of Sequitur that uses it and try again." in said
     assert program.returncode == 0
     assert facts(data) == ["I'm vegan.", "It goes on."]
-    assert not list(data.glob("*restore*"))
+    (aside,) = data.glob("before-restore-*")
+    assert facts(aside) == ["I'm vegan.", "It begins."]
+
+
+def test_a_page_goes_on_while_its_data_folder_is_replaced(tmp_path: Path) -> None:
+    settings, file, key = light_settings(tmp_path / "data"), tmp_path / "kept.zip", b"The key hangs behind the door."
+    logins = Logins(connect(settings.database_url))
+    logins.add("ada", PASSWORD)
+    with served(settings, 0.2) as page, ThreadPoolExecutor() as threads:
+        ada, bob = Visitor(page.url), Visitor(page.url)
+        ada.log_in("ada", PASSWORD)
+        ada.send("facts", "store", text="I'm vegan.")
+        ada.send("composer", "ask", utterance="How rich in protein are lentils, p0x1?")
+        ada.upload("a.txt", key)
+        backing.write_backup(settings, file, None)
+        logins.add("bob", PASSWORD)
+        bob.log_in("bob", PASSWORD)
+        ada.send("facts", "store", text="I moved to Oslo.")
+        ada.upload("b.txt", b"The lamp stands on the table.")
+        stores = Stores(settings, "ada")
+        place = {"conversation": stores.turns()["p0x1"][0].conversation}
+        answering = threads.submit(ada.send, "composer", "ask", utterance="And in iron, p0x2?", **place)
+        while "p0x2" not in stores.turns():
+            assert not answering.done()
+        (aside,) = restoring.restore_backup(file, settings, tmp_path / "none.toml").kept
+        assert "p0x2" in answering.result().text
+        ada.send("facts", "store", text="I like oats.")
+        ada.upload("c.txt", b"The bed is blue.")
+        document = stores.documents()["a.txt"]
+        assert ada.client.get(f"/original/{document}").content == key
+        assert ada.reload()
+        assert not bob.reload()  # whom the backup doesn't know
+        ada.close()
+        bob.close()
+    assert [fact.text for fact in stores.facts()] == ["I'm vegan.", "I like oats."]
+    assert stores.documents().keys() == {"a.txt", "c.txt"}
+    assert {mark: replies[0].turn.status for mark, replies in stores.turns().items()} == {
+        "p0x1": "done",
+        "p0x2": "done",
+    }
+    kept = Stores(light_settings(aside), "ada")
+    assert [fact.text for fact in kept.facts()] == ["I'm vegan.", "I moved to Oslo."]
+    assert kept.documents().keys() == {"a.txt", "b.txt"}
+    assert kept.turns().keys() == {"p0x1", "p0x2"}
+
+
+def test_where_the_database_cant_be_replaced_all_is_as_it_was(
+    archive: Path, data: Path, run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0.1)
+    before = hashes(data)
+    with closing(sqlite3.connect(data / "sequitur.sqlite3", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        assert "is busy with another program" in run("restore", archive, "--data-dir", data, status=2)
+    monkeypatch.setattr(restoring, "file_lock", failing_lock)
+    assert "can't be written (Permission denied)" in run("restore", archive, "--data-dir", data, status=2)
+    assert hashes(data) == before
+    assert not list(data.glob("before-restore-*/*"))
+
+
+def failing_lock(_: Path) -> FileLock:
+    raise PermissionError(13, "Permission denied")
 
 
 def test_a_library_that_is_being_changed_is_neither_copied_nor_replaced(
     archive: Path, data: Path, tmp_path: Path, run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(backing, "LOCK_SECONDS", 0.1)
+    monkeypatch.setattr(restoring, "LOCK_SECONDS", 0.1)
     before = hashes(data)
     with FileLock(data / "libraries" / ".documents.lock"):
         assert "is being updated elsewhere" in run("backup", tmp_path / "2.zip", "--data-dir", data, status=2)
@@ -317,7 +383,7 @@ def test_a_damaged_database_gives_way(archive: Path, data: Path, run) -> None:
     assert facts(data) == ["I'm vegan."]
 
 
-@pytest.mark.parametrize("good", range(7))
+@pytest.mark.parametrize("good", range(6))
 def test_a_move_that_fails_takes_back_those_before_it(
     archive: Path, data: Path, run, monkeypatch: pytest.MonkeyPatch, good: int
 ) -> None:

@@ -12,7 +12,7 @@ from assistant.store.database import connect
 from benchmarks import interrupted
 from benchmarks.cuts import FACTS, LOST, WORKS, cuts
 from benchmarks.faults import kills
-from benchmarks.interrupted import backups, makings
+from benchmarks.interrupted import backups, makings, restores
 from benchmarks.light import light_settings
 from benchmarks.postgres import read_only_server
 
@@ -70,6 +70,14 @@ def test_a_backup_beside_use_brings_back_all_but_what_the_database_dropped(tmp_p
     forgetful(tmp_path / "data", FIRST)
     case = backups(tmp_path, 1, SEED)
     assert case.outcome.endswith(f"; 1 things missing in what they bring back | backup 1 has no {FIRST}")
+    assert not case.passed
+
+
+def test_after_a_restore_beside_use_all_is_there_or_kept_aside_but_what_the_database_dropped(tmp_path: Path) -> None:
+    forgetful(tmp_path / "data", FIRST)
+    case = restores(tmp_path, 1, SEED)
+    assert "; 2 things neither there nor kept aside" in case.outcome
+    assert case.outcome.endswith(f" | restore 1 has no {FIRST} | {FIRST} is nowhere")
     assert not case.passed
 
 

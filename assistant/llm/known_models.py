@@ -251,9 +251,14 @@ class KnownModels:
     def _change(self, updates: Callable[[_ModelsFile], dict[str, object]]) -> None:
         with disk_errors_as(ModelError, f"{self._file} can't be written", "free space or set data_dir"):
             self._file.parent.mkdir(parents=True, exist_ok=True)
-            with self._lock, FileLock(self._file.with_name(f"{FILE}.lock")):
+            with self._lock, file_lock(self._file):
                 content = self._read()
                 _write(self._file, content.model_copy(update=updates(content)))
+
+
+def file_lock(file: Path) -> FileLock:
+    """The lock that whoever changes this file of models holds meanwhile."""
+    return FileLock(file.with_name(f"{file.name}.lock"))
 
 
 def _served(llm: LLMSettings, title: str = "") -> KnownModel:

@@ -112,6 +112,28 @@ def snapshot(url: str, file: Path) -> None:
         raise StoreError(f"The database {name} {DAMAGED}.")
 
 
+def open_sound(url: str) -> Engine | None:
+    """An engine for a SQLite database, None where there is no file, or one that this program can't use.
+
+    That is one that is damaged, or of a newer version of the program.
+
+    Raises:
+        SettingsError: as `connect` does.
+    """
+    file = database_file(url)
+    if file is None or not file.exists():
+        return None
+    try:
+        engine = connect(url)
+        with engine.connect() as connection:
+            if connection.exec_driver_sql("PRAGMA quick_check(1)").scalar() == "ok":
+                return engine
+    except StoreError:
+        return None
+    engine.dispose()
+    return None
+
+
 def shrink(engine: Engine) -> None:
     """Remove deleted data from the file of a SQLite database, where it remains until its space is reused.
 

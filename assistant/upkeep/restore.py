@@ -1,13 +1,15 @@
 """Puts back what a backup holds: all of it is unpacked and checked beside its place before anything is replaced.
 
-What was there is moved aside and kept. A program that is up keeps its data folder from being replaced.
+What was there is kept aside. Programs may use the data folder meanwhile: they can change no library while all of them
+are replaced, nor the database, whose rows are replaced in one transaction. What they acknowledge before that is in what
+is kept aside, and what they acknowledge later is in the data folder.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,15 +19,17 @@ from rich.filesize import decimal
 from assistant.errors import BackupError, SettingsError
 from assistant.library.shelves import locked
 from assistant.llm.known_models import FILE as MODELS_FILE
+from assistant.llm.known_models import file_lock
 from assistant.settings import Settings, load
 from assistant.store import database
 from assistant.store.migrate import VERSION
+from assistant.store.replacement import replaced_content
 from assistant.types import now
 from assistant.upkeep.archive import DATABASE, LIBRARIES, MODELS, SETTINGS, Archive, Manifest
 from assistant.upkeep.backup import disk_error, kept_database, own_libraries
 
 RESTORED_SETTINGS = "settings-of-backup.toml"
-_LOCK_SECONDS = 1.0  # seconds for which a library may go on being changed
+LOCK_SECONDS = 10.0  # seconds for which a library may go on being changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +57,8 @@ def restore_backup(file: Path, settings: Settings, settings_file: Path) -> Resto
             laid into the data folder, for a person to compare.
 
     Raises:
-        SequiturError: the file can't be used, a program uses what would be replaced, or the disk can't be written;
-            all is as it was then.
+        SequiturError: the file can't be used, a program is changing what would be replaced, or the disk can't be
+            written; all is as it was then.
     """
     database_path = kept_database(settings)
     with closing(Archive(file, VERSION)) as archive, ExitStack() as stack:
@@ -69,28 +73,44 @@ def _restore(
 ) -> RestoredBackup:
     manifest, database_folder = archive.manifest, database_path.parent
     library_names = own_libraries(settings)
-    for library in {*library_names, *manifest.libraries}:
-        stack.enter_context(locked(settings.libraries_dir / library, _LOCK_SECONDS))
+    for library in sorted({*library_names, *manifest.libraries}):
+        stack.enter_context(locked(settings.libraries_dir / library, LOCK_SECONDS))
     unpacked = {root: _folder_in(root, stack) for root in (settings.data_dir, database_folder)}
-    _check_room(manifest, settings.data_dir)
-    with database.exclusive_lock(database_path):
-        for entry in manifest.files:
-            target = unpacked[database_folder if entry.name == DATABASE else settings.data_dir] / entry.name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            archive.extract(entry, target)
+    _check_room(manifest, settings.data_dir, database_path)
+    for entry in manifest.files:
+        target = unpacked[database_folder if entry.name == DATABASE else settings.data_dir] / entry.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        archive.extract(entry, target)
     unpacked_data = unpacked[settings.data_dir]
     settings_target = _settings_target(unpacked_data / SETTINGS, settings, settings_file)
-    restore_moves = [
-        *(_Move(unpacked_data / LIBRARIES / name, settings.libraries_dir / name) for name in manifest.libraries),
-        _Move(unpacked_data / MODELS, settings.data_dir / MODELS_FILE),
-        _Move(unpacked[database_folder] / DATABASE, database_path),
-        *([_Move(unpacked_data / SETTINGS, settings_target)] if settings_target else []),
-    ]
     name = f"before-restore-{now():%Y%m%d-%H%M%S-%f}"
-    aside_moves = _aside_moves(name, settings, database_path, library_names)
-    _carry_out([move for move in (*aside_moves, *restore_moves) if move.source.exists()])
+    moves = _library_moves(unpacked_data, name, settings, library_names, manifest)
+    moves += [_Move(unpacked_data / SETTINGS, settings_target)] if settings_target else []
+    with (
+        _moving() as carry_out,
+        _database_replaced(unpacked[database_folder] / DATABASE, name, settings, database_path) as database_moves,
+        file_lock(settings.data_dir / MODELS_FILE),
+    ):
+        carry_out(move for move in (*moves, *database_moves) if move.source.exists())
     aside_folders = tuple(root / name for root in unpacked if (root / name).exists())
     return RestoredBackup(manifest, aside_folders, settings_target)
+
+
+@contextmanager
+def _database_replaced(unpacked: Path, name: str, settings: Settings, database_path: Path) -> Iterator[list[_Move]]:
+    """Replace the database when the block ends; yields the moves that do so where nothing can be read from the old."""
+    aside_folder = database_path.parent / name
+    engine = database.open_sound(settings.database_url)
+    if engine is None:
+        with database.exclusive_lock(database_path):
+            files = [database_path.with_name(f"{database_path.name}{suffix}") for suffix in ("", "-wal", "-shm")]
+        yield [*(_Move(file, aside_folder / file.name) for file in files), _Move(unpacked, database_path)]
+        return
+    try:
+        with replaced_content(engine, unpacked, aside_folder / database_path.name):
+            yield []
+    finally:
+        engine.dispose()
 
 
 def _folder_in(root: Path, stack: ExitStack) -> Path:
@@ -99,11 +119,12 @@ def _folder_in(root: Path, stack: ExitStack) -> Path:
     return Path(stack.enter_context(TemporaryDirectory(prefix=".restore-", dir=root)))
 
 
-def _check_room(manifest: Manifest, folder: Path) -> None:
-    free_bytes = shutil.disk_usage(folder).free
-    if free_bytes < manifest.size:
+def _check_room(manifest: Manifest, folder: Path, database_path: Path) -> None:
+    copy_bytes = database_path.stat().st_size if database_path.exists() else 0  # of the database, to be kept aside
+    needed_bytes, free_bytes = manifest.size + copy_bytes, shutil.disk_usage(folder).free
+    if free_bytes < needed_bytes:
         raise BackupError(
-            f"The backup takes {decimal(manifest.size)}, and {folder} has {decimal(free_bytes)} free: make room, or "
+            f"The backup takes {decimal(needed_bytes)}, and {folder} has {decimal(free_bytes)} free: make room, or "
             "choose another place with --data-dir; nothing was changed."
         )
 
@@ -120,26 +141,40 @@ def _settings_target(file: Path, settings: Settings, current_file: Path) -> Path
     return current_file if is_same_data and not current_file.exists() else settings.data_dir / RESTORED_SETTINGS
 
 
-def _aside_moves(name: str, settings: Settings, database_path: Path, libraries: Sequence[str]) -> list[_Move]:
-    """Where everything goes that a backup replaces: to a folder of this name beside it."""
-    files = [settings.data_dir / MODELS_FILE, settings.data_dir / RESTORED_SETTINGS]
-    files += [database_path.with_name(f"{database_path.name}{suffix}") for suffix in ("", "-wal", "-shm")]
-    moves = [_Move(file, file.parent / name / file.name) for file in files]
+def _library_moves(
+    unpacked: Path, name: str, settings: Settings, library_names: Sequence[str], manifest: Manifest
+) -> list[_Move]:
+    """Libraries and models: what is there goes to a folder of this name beside it, what was unpacked in its place."""
     aside_folder = settings.data_dir / name
+    libraries = (
+        move
+        for library in sorted({*library_names, *manifest.libraries})
+        for move in (
+            _Move(settings.libraries_dir / library, aside_folder / LIBRARIES / library),
+            _Move(unpacked / LIBRARIES / library, settings.libraries_dir / library),
+        )
+    )
+    files = (settings.data_dir / MODELS_FILE, settings.data_dir / RESTORED_SETTINGS)
     return [
-        *moves,
-        *(_Move(settings.libraries_dir / library, aside_folder / LIBRARIES / library) for library in libraries),
+        *libraries,
+        *(_Move(file, aside_folder / file.name) for file in files),
+        _Move(unpacked / MODELS, settings.data_dir / MODELS_FILE),
     ]
 
 
-def _carry_out(moves: Sequence[_Move]) -> None:
-    """Make all moves, or none: where one fails, those before it are taken back."""
+@contextmanager
+def _moving() -> Iterator[Callable[[Iterable[_Move]], None]]:
+    """Yields what makes moves; where one fails, or anything else before the end, those before it are taken back."""
     completed: list[_Move] = []
-    try:
+
+    def carry_out(moves: Iterable[_Move]) -> None:
         for move in moves:
             move.target.parent.mkdir(parents=True, exist_ok=True)
             shutil.move(move.source, move.target)
             completed.append(move)
+
+    try:
+        yield carry_out
     except BaseException:
         for move in reversed(completed):
             shutil.move(move.target, move.source)
