@@ -28,6 +28,7 @@ from assistant.store import conversations, sessions, shared, tokens, usage, user
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
 from assistant.store.migrate import VERSION, exclusive_transaction
+from assistant.store.replacement import replaced_content
 from assistant.store.tokens import AccessTokens
 from assistant.store.users import Logins
 from ptkb import store as facts
@@ -137,6 +138,22 @@ def test_a_database_of_an_earlier_version_is_brought_to_the_newest_and_loses_not
     if engine.name == "sqlite":
         with engine.connect() as connection:
             assert connection.exec_driver_sql("PRAGMA integrity_check").scalar() == "ok"
+
+
+@pytest.mark.parametrize("schema", SCHEMAS, ids=lambda file: file.stem)
+def test_the_content_of_an_earlier_version_takes_the_place_of_todays(schema: Path, tmp_path: Path) -> None:
+    url, source = of_file(SCHEMAS[-1], tmp_path / "today"), tmp_path / "source"
+    of_file(schema, source)
+    engine = connect(url)
+    names = inspect(engine).get_table_names()
+    before = rows(url, names)
+    with replaced_content(engine, source, tmp_path / "aside" / "kept"):
+        pass
+    expected, after = rows(connect(f"sqlite:///{source}").url.render_as_string(), names), rows(url, names)
+    kept_names = {"sessions", "answering", "wrong_passwords", "alembic_version"}
+    assert after == {name: (before if name in kept_names else expected)[name] for name in names}
+    assert rows(f"sqlite:///{tmp_path / 'aside' / 'kept'}", names) == before
+    assert before["sessions"]
 
 
 def test_there_is_a_database_of_every_version_that_a_program_may_have_left() -> None:

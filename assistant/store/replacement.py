@@ -49,11 +49,11 @@ def replaced_content(engine: Engine, source: Path, aside: Path) -> Iterator[None
 
 
 def _replace_rows(connection: Connection) -> None:
-    tables, source_names = MetaData(), set(inspect(connection).get_table_names(_SOURCE))
+    source_names = set(inspect(connection).get_table_names(_SOURCE))  # old versions left tables that nobody needs
+    tables = MetaData()
     tables.reflect(connection)
-    for name in tables.tables.keys() - _OF_NOW:
+    for name in (tables.tables.keys() & source_names) - _OF_NOW:
         table = tables.tables[name]
+        source_rows = select(table.to_metadata(MetaData(), schema=_SOURCE))
         connection.execute(delete(table))
-        if name in source_names:
-            source_rows = select(table.to_metadata(MetaData(), schema=_SOURCE))
-            connection.execute(insert(table).from_select(table.columns.keys(), source_rows))
+        connection.execute(insert(table).from_select(table.columns.keys(), source_rows))
