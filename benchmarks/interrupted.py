@@ -274,4 +274,4 @@ def _kept(settings: Settings) -> set[str]:
         for name in stored.documents
         if library and any(name[:-4] in passage.text for passage in library.search(name[:-4], 1))
     }
-    return stored.facts | answered_marks | found_names
+    return {*stored.facts, *answered_marks, *found_names}

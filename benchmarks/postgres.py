@@ -20,9 +20,11 @@ _OTHERS = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname 
 
 def postgres_cases(folder: Path, seed: int, database: str) -> Iterator[Case]:
     """All of them, one after the other on the database of this address, whose default user they empty."""
-    for case in (lambda: clock(folder / "clock", seed, database), lambda: read_only_server(folder / "read", database)):
-        _forget(light_settings(folder, database=database))
-        yield case()
+    settings = light_settings(folder, database=database)
+    _forget(settings)
+    yield clock(folder / "clock", seed, database)
+    _forget(settings)
+    yield read_only_server(folder / "read-only", database)
 
 
 def _forget(settings: Settings) -> None:
