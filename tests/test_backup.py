@@ -371,6 +371,7 @@ def test_what_was_there_is_kept_aside(archive: Path, data: Path, run) -> None:
     assert f"What was there before is in {aside};" in said
     assert facts(data) == ["I'm vegan."]
     assert facts(aside) == ["I'm vegan.", "I moved to Oslo."]
+    assert b"Oslo" not in (data / "sequitur.sqlite3").read_bytes()
     assert {one.name for one in (aside / "libraries").iterdir()} == {"documents", "later", own_library("ada")}
     assert not (data / "libraries" / "later").exists()
     assert (data / "libraries" / "starter" / "segments_1").exists()

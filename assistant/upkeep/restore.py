@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from rich.filesize import decimal
 
-from assistant.errors import BackupError, SettingsError
+from assistant.errors import BackupError, SettingsError, StoreError
 from assistant.library.shelves import locked
 from assistant.llm.known_models import FILE as MODELS_FILE
 from assistant.llm.known_models import file_lock
@@ -109,6 +109,8 @@ def _database_replaced(unpacked: Path, name: str, settings: Settings, database_p
     try:
         with replaced_content(engine, unpacked, aside_folder / database_path.name):
             yield []
+        with suppress(StoreError):  # what was replaced stays in unused parts of the file where somebody is writing
+            database.shrink(engine)
     finally:
         engine.dispose()
 
