@@ -363,14 +363,15 @@ def test_a_library_that_is_being_changed_is_neither_copied_nor_replaced(
 
 def test_what_was_there_is_kept_aside(archive: Path, data: Path, run) -> None:
     engine = connect(f"sqlite:///{data / 'sequitur.sqlite3'}")
-    Ptkb(engine).add("ada", "I moved to Oslo.")
+    moves = [f"I moved to Oslo {n} times." for n in range(200)]
+    Ptkb(engine).import_text("ada", "\n".join(moves))
     engine.dispose()
     shutil.copytree(data / "libraries" / "documents", data / "libraries" / "later")
     said = run("restore", archive, "--data-dir", data)
     (aside,) = data.glob("before-restore-*")
     assert f"What was there before is in {aside};" in said
     assert facts(data) == ["I'm vegan."]
-    assert facts(aside) == ["I'm vegan.", "I moved to Oslo."]
+    assert facts(aside) == ["I'm vegan.", *moves]
     assert b"Oslo" not in (data / "sequitur.sqlite3").read_bytes()
     assert {one.name for one in (aside / "libraries").iterdir()} == {"documents", "later", own_library("ada")}
     assert not (data / "libraries" / "later").exists()
