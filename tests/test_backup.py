@@ -380,10 +380,30 @@ def test_what_was_there_is_kept_aside(archive: Path, data: Path, run) -> None:
     assert not list(data.glob(".restore-*"))
 
 
-def test_a_damaged_database_gives_way(archive: Path, data: Path, run) -> None:
-    (data / "sequitur.sqlite3").write_bytes(b"no database at all" * 1000)
+def no_database(file: Path) -> None:
+    file.write_bytes(b"no database at all" * 1000)
+
+
+def damaged_within(file: Path) -> None:
+    content = file.read_bytes()
+    file.write_bytes(content[:8192] + b"\xff" * (len(content) - 8192))
+
+
+def of_a_newer_version(file: Path) -> None:
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("UPDATE alembic_version SET version_num = '99'")
+
+
+@pytest.mark.parametrize("spoil", [no_database, damaged_within, of_a_newer_version])
+def test_a_database_that_cant_be_used_gives_way(archive: Path, data: Path, run, spoil: Callable[[Path], None]) -> None:
+    spoil(data / "sequitur.sqlite3")
+    spoilt = (data / "sequitur.sqlite3").read_bytes()
     run("restore", archive, "--data-dir", data)
     assert facts(data) == ["I'm vegan."]
+    (aside,) = data.glob("before-restore-*")
+    assert (aside / "sequitur.sqlite3").read_bytes()[100:] == spoilt[
+        100:
+    ]  # but for the head, which says how it is open
 
 
 @pytest.mark.parametrize("good", range(6))

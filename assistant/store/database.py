@@ -45,9 +45,13 @@ def connect(url: str) -> Engine:
     """
     parsed = _parse(url)
     engine = _open_engine(parsed)
-    if _is_file(parsed):
-        _write_ahead(engine)
-    migrate(engine, _name(parsed))
+    try:
+        if _is_file(parsed):
+            _write_ahead(engine)
+        migrate(engine, _name(parsed))
+    except BaseException:
+        engine.dispose()  # or it would count as a program that uses the database
+        raise
     return engine
 
 
@@ -125,13 +129,20 @@ def open_sound(url: str) -> Engine | None:
         return None
     try:
         engine = connect(url)
-        with engine.connect() as connection:
-            if connection.exec_driver_sql("PRAGMA quick_check(1)").scalar() == "ok":
-                return engine
     except StoreError:
         return None
-    engine.dispose()
-    return None
+    if not _is_sound(engine):
+        engine.dispose()
+        return None
+    return engine
+
+
+def _is_sound(engine: Engine) -> bool:
+    try:
+        with engine.connect() as connection:
+            return bool(connection.exec_driver_sql("PRAGMA quick_check(1)").scalar() == "ok")
+    except StoreError:
+        return False
 
 
 def shrink(engine: Engine) -> None:
