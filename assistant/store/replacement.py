@@ -7,11 +7,12 @@ open read the old rows until then and the new ones from then on.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sqlalchemy import Connection, Engine, MetaData, delete, insert, inspect, select
 
+from assistant.errors import StoreError
 from assistant.store import database
 
 # Tables of what programs and browsers are doing now, which isn't replaced: who is logged in, which answers are being
@@ -43,7 +44,8 @@ def replaced_content(engine: Engine, source: Path, aside: Path) -> Iterator[None
             yield
             connection.exec_driver_sql("COMMIT")
         except BaseException:
-            connection.exec_driver_sql("ROLLBACK")
+            with suppress(StoreError):  # where the disk is full SQLite has done so already
+                connection.exec_driver_sql("ROLLBACK")
             aside.unlink(missing_ok=True)
             raise
 

@@ -92,6 +92,7 @@ def _restore(
         file_lock(settings.data_dir / MODELS_FILE),
     ):
         carry_out(move for move in (*moves, *database_moves) if move.source.exists())
+    _shrink(settings)
     aside_folders = tuple(root / name for root in unpacked if (root / name).exists())
     return RestoredBackup(manifest, aside_folders, settings_target)
 
@@ -109,9 +110,15 @@ def _database_replaced(unpacked: Path, name: str, settings: Settings, database_p
     try:
         with replaced_content(engine, unpacked, aside_folder / database_path.name):
             yield []
-        with suppress(StoreError):  # what was replaced stays in unused parts of the file where somebody is writing
-            database.shrink(engine)
     finally:
+        engine.dispose()
+
+
+def _shrink(settings: Settings) -> None:
+    """Remove what was replaced from unused parts of the database's file, unless somebody is writing."""
+    with suppress(StoreError):
+        engine = database.connect(settings.database_url)
+        database.shrink(engine)
         engine.dispose()
 
 
