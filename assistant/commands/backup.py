@@ -48,8 +48,8 @@ def restore(
 
     Every file is checked by its hash before anything is replaced. The page may be up: an answer that it is writing goes
     on where the backup has its conversation, people stay logged in whose password is still theirs, and open tabs show
-    what was put back once they are loaded anew. The settings file is put back only where there is none; otherwise it is put
-    into the data folder, to be compared.
+    what was put back once they are loaded anew. The settings file is put back only where there is none; otherwise it
+    goes into the data folder, to be compared.
     """
     settings = options.load_settings()
     restored = restore_backup(file, settings, options.settings_file or default_file() or usual_file())
