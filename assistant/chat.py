@@ -14,13 +14,14 @@ from assistant import turn as flow
 from assistant.errors import LibraryError, SequiturError, SettingsError
 from assistant.library.arrivals import Arrivals
 from assistant.library.collections import ALL, MARK, library_of, split_mention
+from assistant.library.shelves import own_library
 from assistant.protocols import Parts
 from assistant.settings import Settings
 from assistant.store.conversations import Conversations, Version, is_temporary
 from assistant.strategies.shared.strategy import strategy_named
 from assistant.text.markers import extract_markers
 from assistant.types import Answer, Choices, Exchange, Turn, Wait, Work, new_id, now
-from assistant.whole.documents import own_library, read_documents
+from assistant.whole.documents import read_documents
 from assistant.whole.work import title
 from assistant.wording.views import sources
 from ptkb.store import Ptkb

@@ -7,11 +7,12 @@ alone are one. `settings` say where libraries are, in every function here.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from assistant.errors import LibraryError, disk_errors_as
+from assistant.library.index import list_documents
+from assistant.library.shelves import library_folder, locked, own_library
 from assistant.settings import Settings
 
 FILE = "collections.json"
@@ -47,7 +48,7 @@ def make(user: str, name: str, settings: Settings) -> None:
         raise LibraryError(
             f"A collection can't be named '{name[:50]}'; use up to {NAME_CHARS} letters, digits, - and _."
         )
-    with _locked(user, settings):
+    with locked(_folder(user, settings)):
         ids_by_name = _load(_file(user, settings))
         if _match_or_empty(name, ids_by_name):
             raise LibraryError(
@@ -64,7 +65,7 @@ def remove(user: str, name: str, settings: Settings) -> None:
     Raises:
         LibraryError: there is none of this name.
     """
-    with _locked(user, settings):
+    with locked(_folder(user, settings)):
         ids_by_name = _load(_file(user, settings))
         stored_name = _stored_name(name, ids_by_name)
         _save(
@@ -81,7 +82,7 @@ def put(user: str, name: str, document: str, settings: Settings, *, inside: bool
     """
     if document not in _document_ids(user, settings):
         raise LibraryError("There is no such document; it may have been removed meanwhile.")
-    with _locked(user, settings):
+    with locked(_folder(user, settings)):
         ids_by_name = _load(_file(user, settings))
         stored_name = _stored_name(name, ids_by_name)
         other_ids = tuple(document_id for document_id in ids_by_name[stored_name] if document_id != document)
@@ -156,24 +157,11 @@ def _match_or_empty(name: str, existing_collections: Collections) -> str:
 
 def _document_ids(user: str, settings: Settings) -> set[str]:
     """The ids of the user's own documents."""
-    from assistant.library.index import list_documents  # noqa: PLC0415 - imports Lucene's Python
-    from assistant.library.shelves import own_library  # noqa: PLC0415
-
     return {document.id for document in list_documents(own_library(user), settings)}
 
 
 def _folder(user: str, settings: Settings) -> Path:
-    from assistant.library.shelves import library_folder, own_library  # noqa: PLC0415 - imports Lucene's Python
-
     return library_folder(own_library(user), settings)
-
-
-@contextmanager
-def _locked(user: str, settings: Settings) -> Iterator[None]:
-    from assistant.library.shelves import locked  # noqa: PLC0415 - imports Lucene's Python
-
-    with locked(_folder(user, settings)):
-        yield
 
 
 def _file(user: str, settings: Settings) -> Path:

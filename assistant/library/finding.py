@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from assistant.errors import LibraryError
+from assistant.library import shelves
 from assistant.library.collections import ALL, MARK, collection_documents
 from assistant.library.passages import document_of
 from assistant.protocols import Retriever
@@ -64,8 +65,6 @@ def find(query: str, library: str, user: str, settings: Settings, k: int = 10) -
 
 def _retriever(library: str, user: str, settings: Settings) -> Retriever:
     """What searches a library, a collection or all, and marks what is the user's own."""
-    from assistant.library import shelves  # noqa: PLC0415 - starts the JVM
-
     own_name = shelves.own_library(user)
     retriever: Retriever
     if library == EVERYTHING:

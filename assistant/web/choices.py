@@ -10,6 +10,8 @@ from typing import Any, get_args
 import gradio as gr
 
 from assistant.errors import SequiturError, SettingsError
+from assistant.library.collections import MARK, collections
+from assistant.library.shelves import library_names, own_library
 from assistant.registry import variants
 from assistant.settings import IfUnanswerable, RelevanceSettings, Settings
 from assistant.store.conversations import Conversations
@@ -109,9 +111,6 @@ class UserChoices:
 
     def libraries(self, user: str) -> list[tuple[str, str]]:
         """(label, name) of each library that the user may choose. Their own documents are searched with any of them."""
-        from assistant.library.collections import MARK, collections  # noqa: PLC0415 - imports Lucene's Python
-        from assistant.library.shelves import library_names, own_library  # noqa: PLC0415
-
         own_name = own_library(user)
         names = dict.fromkeys([self._settings.library, *library_names(self._settings, user)])
         return [

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from assistant.library.collections import MARK, collections, make, put, remove
 from assistant.library.finding import SearchHit, citing_turns, find
+from assistant.library.shelves import own_library
 from assistant.settings import Settings
 from assistant.web import render
 from assistant.web.library import OwnDocuments
@@ -77,8 +78,6 @@ class CollectionPanel:
         Raises:
             LibraryError: nothing was typed, or there is no such collection, or nothing in it.
         """
-        from assistant.library.shelves import own_library  # noqa: PLC0415 - imports Lucene's Python
-
         query, name = tab.text("query"), tab.text("collection")
         library = MARK + name if name else own_library(tab.user)
         return self.show(tab.user, find(query, library, tab.user, self._settings))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import quote, urlsplit
 
+from assistant.library.passages import document_of
 from assistant.store.conversations import Conversation
 from assistant.types import Passage
 from assistant.web.owners import ORIGINALS
@@ -25,8 +26,6 @@ def exported(conversation: Conversation, site: str) -> str:
 
 def _address(passage: Passage, site: str) -> str:
     """Where a source is found, "" where nobody can tell."""
-    from assistant.library.passages import document_of  # noqa: PLC0415 - imports what readers are made of
-
     if link := link_of(passage.source):
         return link
     return f"{site.rstrip('/')}{ORIGINALS}/{quote(document_of(passage.id), '')}" if passage.own and site else ""

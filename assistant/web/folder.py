@@ -7,17 +7,14 @@ import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
 
 from assistant.errors import LibraryError
 from assistant.library.arrivals import Arrivals
 from assistant.library.shelves import own_library
+from assistant.library.watched import Happening, Happenings, Watch
 from assistant.protocols import silent
 from assistant.settings import Settings
 from assistant.store.users import DEFAULT_USER
-
-if TYPE_CHECKING:
-    from assistant.library.watched import Happening, Watch
 
 _LOG = logging.getLogger(__name__)
 
@@ -66,14 +63,10 @@ class FollowedFolder:
     @property
     def mark(self) -> str:
         """Another text as soon as another folder is followed, or more has become of its files."""
-        from assistant.library.watched import Happenings  # noqa: PLC0415 - imports Lucene's Python
-
         return f"{self.folder} {Happenings(self._settings).mark}"
 
     def happenings(self) -> Sequence[Happening]:
         """What became of its files, the newest first."""
-        from assistant.library.watched import Happenings  # noqa: PLC0415 - imports Lucene's Python
-
         return Happenings(self._settings).all()
 
     def choose(self, user: str, folder: str) -> None:
@@ -94,8 +87,6 @@ class FollowedFolder:
             self._store_choice(str(path) if folder else "")
 
     def _begin(self, folder: Path) -> None:
-        from assistant.library.watched import Watch  # noqa: PLC0415
-
         self._watch = Watch(
             folder,
             own_library(DEFAULT_USER),

@@ -11,7 +11,6 @@ from hashlib import blake2b
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event
-from typing import TYPE_CHECKING
 
 import gradio as gr
 from gradio.data_classes import ListFiles
@@ -19,7 +18,10 @@ from gradio.data_classes import ListFiles
 from assistant.errors import LibraryError, LimitError, SequiturError
 from assistant.library.addresses import fetch_file
 from assistant.library.arrivals import Arrivals
+from assistant.library.index import Document as Indexed
+from assistant.library.index import add_documents, list_documents, originals_of, remove_documents
 from assistant.library.readers import suffixes
+from assistant.library.shelves import last_change, own_library
 from assistant.protocols import Progress, silent
 from assistant.settings import LimitSettings, Settings
 from assistant.web import render
@@ -29,9 +31,6 @@ from assistant.web.live import place
 from assistant.web.opening import Opening
 from assistant.web.tab import QUIET, Tab, Updates, guarded_stream, on, on_stream, user_of
 from assistant.web.view import View
-
-if TYPE_CHECKING:
-    from assistant.library.index import Document as Indexed
 
 # Seconds between looks at how far documents are that are being read.
 POLL_SECONDS = 0.4
@@ -70,15 +69,11 @@ class OwnDocuments:
 
     def list(self, user: str) -> Sequence[Document]:
         """The user's documents, by name."""
-        from assistant.library.index import list_documents  # noqa: PLC0415 - imports Lucene's Python
-
-        return self._as_documents(user, list_documents(self._library_name(user), self._settings))
+        return self._as_documents(user, list_documents(own_library(user), self._settings))
 
     def mark(self, user: str) -> str:
         """Another text as soon as the user's documents are others; it takes no time to tell."""
-        from assistant.library.shelves import last_change  # noqa: PLC0415
-
-        return last_change(self._library_name(user), self._settings)
+        return last_change(own_library(user), self._settings)
 
     def add(
         self,
@@ -95,8 +90,6 @@ class OwnDocuments:
         Raises:
             LimitError: they are more than this user may keep; none is added.
         """
-        from assistant.library.index import add_documents  # noqa: PLC0415
-
         names_by_file = {file: (names or {}).get(file, file.name) for file in files}
         paths, problems = [], list[str]()
         for file, name in names_by_file.items():
@@ -111,7 +104,7 @@ class OwnDocuments:
             check_room(self._as_documents(user, indexed), new_files, self._settings.limits)
 
         outcomes = add_documents(
-            self._library_name(user),
+            own_library(user),
             paths,
             self._settings,
             progress,
@@ -126,17 +119,13 @@ class OwnDocuments:
 
     def remove(self, user: str, document: str) -> None:
         """Take a document and its passages out."""
-        from assistant.library.index import remove_documents  # noqa: PLC0415
-
-        for outcome in remove_documents(self._library_name(user), [document], self._settings):
+        for outcome in remove_documents(own_library(user), [document], self._settings):
             if outcome.status == "skipped":
                 raise LibraryError("There is no such document; it may have been removed meanwhile.")
         self._changed(user)
 
     def _as_documents(self, user: str, indexed: Sequence[Indexed]) -> Sequence[Document]:
-        from assistant.library.index import originals_of  # noqa: PLC0415
-
-        originals = originals_of(self._library_name(user), self._settings)
+        originals = originals_of(own_library(user), self._settings)
         return [
             Document(
                 document.id,
@@ -149,11 +138,6 @@ class OwnDocuments:
             )
             for document in indexed
         ]
-
-    def _library_name(self, user: str) -> str:
-        from assistant.library.shelves import own_library  # noqa: PLC0415
-
-        return own_library(user)
 
 
 class DocumentPanel:

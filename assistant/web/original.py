@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from assistant.errors import LibraryError
+from assistant.library.excerpts import Excerpt, excerpt
 from assistant.library.originals import is_intact
 from assistant.library.passages import document_of
+from assistant.library.pdf_pages import Picture, page_picture
 from assistant.types import Passage
 from assistant.web.library import DAMAGED, Document, document_with
-
-if TYPE_CHECKING:
-    from assistant.library.excerpts import Excerpt
-    from assistant.library.pdf_pages import Picture
 
 NOT_KEPT = "There is no copy of this document: it was removed, or added before copies were kept. Add it anew."
 
@@ -45,9 +42,6 @@ def open_document(documents: Sequence[Document], passage: Passage, quote: str) -
         return OpenedDocument(problem=NOT_KEPT)
     if not is_intact(document.original):
         return OpenedDocument(problem=DAMAGED)
-    from assistant.library.excerpts import excerpt  # noqa: PLC0415 - imports what readers are made of
-    from assistant.library.pdf_pages import page_picture  # noqa: PLC0415
-
     try:
         if passage.page:
             return OpenedDocument(picture=page_picture(document.original, passage.page, quote), document=document.id)

@@ -14,6 +14,7 @@ from markupsafe import Markup
 from assistant.llm.known_models import KnownModel
 from assistant.registry import variants
 from assistant.runs import Place, Run
+from assistant.steps import recall
 from assistant.store.conversations import Conversation, is_temporary
 from assistant.types import Fact, Turn, new_id, now
 from assistant.web import cited, confidence, highlight, reply
@@ -140,16 +141,12 @@ def _shared_values(facts: Iterable[Fact], models: Sequence[KnownModel] = ()) -> 
 
 def _grouped(facts: Sequence[Fact]) -> dict[str, list[Fact]]:
     """Facts by what they are about, for people."""
-    from assistant.steps.recall import grouped  # noqa: PLC0415 - what a step imports is slow
-
-    return {field.capitalize(): members for field, members in grouped(facts).items()}
+    return {field.capitalize(): members for field, members in recall.grouped(facts).items()}
 
 
 def _lead(turn: Turn) -> Markup:
     """What a reply says of the facts that it lists."""
-    from assistant.steps.recall import lead  # noqa: PLC0415 - as above
-
-    return reply.plain(lead(turn))
+    return reply.plain(recall.lead(turn))
 
 
 def _with_id(items: Iterable[Any], item_id: str) -> Any:

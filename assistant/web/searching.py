@@ -16,6 +16,14 @@ from starlette.routing import Route
 from assistant.errors import LibraryError
 from assistant.library.collections import MARK, collections
 from assistant.library.finding import EVERYTHING, RESULTS_MOST, SearchHit, find
+from assistant.library.shelves import (
+    is_changing,
+    is_library,
+    library_folder,
+    library_names,
+    open_library,
+    own_library,
+)
 from assistant.settings import Settings
 from assistant.web import render
 from assistant.web.entered import user_of
@@ -72,8 +80,6 @@ def searching(house: House) -> list[Route]:
         return _page("searching", {**values, "last": LAST_PAGE, "most": RESULTS_MOST})
 
     def passage(request: Request) -> Response:
-        from assistant.library.shelves import is_library, library_folder, open_library, own_library  # noqa: PLC0415
-
         user, name = user_of(request.scope) or "", request.query_params.get("id", "")[:200]
         own_name = own_library(user)
         has_own = is_library(library_folder(own_name, house.settings))
@@ -94,8 +100,6 @@ def searching(house: House) -> list[Route]:
 
 def libraries(user: str, settings: Settings) -> dict[str, str]:
     """What people read of each library and collection that this user may search, by its name."""
-    from assistant.library.shelves import library_names, own_library  # noqa: PLC0415 - imports Lucene's Python
-
     own_name = own_library(user)
     names = dict.fromkeys([settings.library, *library_names(settings, user)])
     library_titles = {name: "My documents" if name == own_name else f"{name.capitalize()} library" for name in names}
@@ -118,8 +122,6 @@ def results_of(query: SearchRequest, user: str, titles: dict[str, str], settings
 
 def indexing_notes(user: str, library: str, titles: dict[str, str], house: House) -> Iterator[str]:
     """A sentence for each library searched that is being made or changed, since not all is found in it yet."""
-    from assistant.library.shelves import is_changing, own_library  # noqa: PLC0415
-
     own_name = own_library(user)
     searched_names = {
         own_name if searched_name.startswith(MARK) else searched_name

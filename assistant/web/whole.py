@@ -8,6 +8,7 @@ from functools import partial
 from typing import cast, get_args
 
 from assistant.errors import LibraryError
+from assistant.library.shelves import own_library
 from assistant.llm.models import Models
 from assistant.settings import Settings
 from assistant.types import Work, WorkKind
@@ -18,7 +19,7 @@ from assistant.web.live import live, place
 from assistant.web.opening import Opening
 from assistant.web.tab import Tab, Updates, on, on_stream
 from assistant.web.view import View
-from assistant.whole.documents import named_work, own_library, read_documents
+from assistant.whole.documents import named_work, read_documents
 from assistant.whole.plan import check
 from assistant.whole.speed import cost_sentence as cost_of
 from assistant.whole.work import title

@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from assistant.errors import LibraryError
+from assistant.library.index import Document, list_documents
 from assistant.library.passages import document_of
+from assistant.library.shelves import open_library
 from assistant.settings import Settings
 from assistant.types import Passage, Work, WorkKind
-
-if TYPE_CHECKING:
-    from assistant.library.index import Document
-
-
-def own_library(user: str) -> str:
-    """The name of the library with this user's own documents."""
-    from assistant.library.shelves import own_library as own  # noqa: PLC0415 - imports Lucene's Python
-
-    return own(user)
 
 
 def named_work(task: WorkKind, names: Sequence[str], columns: Sequence[str], library: str, settings: Settings) -> Work:
@@ -42,8 +33,6 @@ def read_documents(work: Work, library: str, settings: Settings) -> list[Passage
     Raises:
         LibraryError: one of them is no longer there.
     """
-    from assistant.library.shelves import open_library  # noqa: PLC0415 - starts the JVM
-
     passages_of: dict[str, list[Passage]] = {document: [] for document in work.documents}
     for passage in open_library(library, settings).passages():
         if (document := document_of(passage.id)) in passages_of:
@@ -61,8 +50,6 @@ def _number(passage: Passage) -> int:
 
 
 def _document_named(name: str, library: str, settings: Settings) -> Document:
-    from assistant.library.index import list_documents  # noqa: PLC0415 - imports Lucene's Python
-
     documents = list_documents(library, settings)
     matches = [document for document in documents if name == document.id] or [
         document for document in documents if name == document.name
