@@ -180,7 +180,6 @@ class ChoicePanel:
 
             return guarded(act, self._view.pieces.notice)
 
-        keep.__annotations__ = {"value": Any, "request": gr.Request}
         return keep
 
     def _as_stored(self, user: str, name: str, field: Any, problem: str) -> Updates:

@@ -49,7 +49,6 @@ class FactPanel:
         def bring(path: str | None, request: gr.Request) -> Updates:
             return guarded(lambda: self.bring(Tab(user_of(request)), path), pieces.notice)
 
-        bring.__annotations__ = {"path": str | None, "request": gr.Request}
         self._upload.upload(bring, self._upload, [pieces.facts, pieces.notice], **QUIET)
 
     def store(self, tab: Tab) -> Updates:

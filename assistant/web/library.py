@@ -176,7 +176,6 @@ class DocumentPanel:
             async for updates in guarded_stream(work, pieces.notice):
                 yield {self._upload: None, **updates}
 
-        bring.__annotations__ = {"files": list, "request": gr.Request}
         opening.fill([pieces.documents], self.show)
         self._upload.upload(bring, self._upload, [self._upload, pieces.documents, pieces.notice], **QUIET)
 

@@ -51,6 +51,5 @@ class Opening:
                 updates |= with_error_banner(partial(filling.show, user), self.notice)
             return updates
 
-        handle.__annotations__ = {"request": gr.Request}
         outputs = dict.fromkeys(output for filling in fillings for output in filling.outputs)
         event(handle, None, [*outputs, self.notice], **QUIET)

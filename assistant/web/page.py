@@ -189,7 +189,6 @@ def _show_header(page: gr.Blocks, header: Live) -> None:
     def show(request: gr.Request) -> Updates:
         return {header: render.render("header", user=request.username or "")}
 
-    show.__annotations__ = {"request": gr.Request}
     page.load(show, None, [header], **QUIET)
 
 

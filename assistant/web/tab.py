@@ -65,8 +65,7 @@ def on(piece: Live, event: str, act: Act, outputs: Sequence[Live], notice: Live)
     def handle(data: gr.EventData, request: gr.Request) -> Updates:
         return guarded(lambda: act(tab_of(data, request)), notice)
 
-    # gradio reads the annotations to know what to pass.
-    handle.__annotations__ = {"data": gr.EventData, "request": gr.Request}
+    # gradio passes what the annotations of a handler ask for; it has to find at runtime all that they name
     getattr(piece, event)(handle, None, [*outputs, notice], **QUIET)
 
 
@@ -80,7 +79,6 @@ def on_stream(piece: Live, event: str, stream: Stream, outputs: Sequence[Live], 
         async for updates in guarded_stream(stream(tab_of(data, request)), notice):
             yield updates
 
-    handle.__annotations__ = {"data": gr.EventData, "request": gr.Request}
     getattr(piece, event)(handle, None, [*outputs, notice], **QUIET)
 
 
@@ -92,7 +90,6 @@ def on_load(page: gr.Blocks, box: gr.Textbox, js: str, stream: Stream, outputs: 
         async for updates in guarded_stream(stream(tab), notice):
             yield updates
 
-    handle.__annotations__ = {"conversation": str, "request": gr.Request}
     page.load(handle, box, [*outputs, notice], js=js, **QUIET)
 
 
