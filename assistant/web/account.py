@@ -11,34 +11,28 @@ from assistant.errors import SettingsError
 from assistant.store.users import DEFAULT_USER
 from assistant.upkeep.accounts import Accounts
 from assistant.web import render
-from assistant.web.live import live, place
 from assistant.web.logins import FREE_TRIES, Failures
 from assistant.web.opening import Opening
-from assistant.web.tab import Tab, Updates, on
+from assistant.web.panel import PiecePanel
+from assistant.web.tab import Tab, Updates
 from assistant.web.view import View
 
 _LOG = logging.getLogger(__name__)
 
 
-class AccountPanel:
+class AccountPanel(PiecePanel):
     """The panel and its handlers."""
 
     name, title = "settings", "Settings"
 
     def __init__(self, view: View, accounts: Accounts) -> None:
-        self._view, self._accounts = view, accounts
-        self._wrong, self._one = Failures(FREE_TRIES, time.monotonic), Lock()
-        self._piece = live("account", "renew", "remove")
-
-    def place(self) -> None:
-        """Place the forms."""
-        place(self._piece)
+        super().__init__(view, "account", "renew", "remove")
+        self._accounts = accounts
+        self._failures, self._lock = Failures(FREE_TRIES, time.monotonic), Lock()
 
     def wire(self, opening: Opening) -> None:
         """Listen, and show the forms when the page opens."""
-        for event in ("renew", "remove"):
-            on(self._piece, event, getattr(self, event), [self._piece], self._view.pieces.notice)
-
+        self._listen()
         opening.fill([self._piece], self._updates)
 
     def renew(self, tab: Tab) -> Updates:
@@ -49,18 +43,18 @@ class AccountPanel:
         Raises:
             SettingsError: the old password is wrong, or the new one can't be used.
         """
-        with self._one:  # guesses made side by side don't get around the wait
+        with self._lock:  # guesses made side by side don't get around the wait
             self._check(tab.user, tab.text("old"))
         self._accounts.change(tab.user, tab.text("new"))
         return self._updates(tab.user, gone=True)
 
     def _check(self, user: str, password: str) -> None:
-        if wait := math.ceil(self._wrong.wait(user)):
+        if wait := math.ceil(self._failures.wait(user)):
             raise SettingsError(f"No password is tried for {wait} s, since too many wrong ones came; try again then.")
         if not self._accounts.knows(user, password):
-            self._wrong.note(user)
+            self._failures.note(user)
             raise SettingsError("This is not your password; nothing was changed.")
-        self._wrong.forget(user)
+        self._failures.forget(user)
 
     def _updates(self, user: str, gone: bool = False) -> Updates:
         login = self._accounts.has_login(user)

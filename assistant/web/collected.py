@@ -10,9 +10,9 @@ from assistant.library.shelves import own_library
 from assistant.settings import Settings
 from assistant.web import render
 from assistant.web.library import OwnDocuments
-from assistant.web.live import live, place
 from assistant.web.opening import Opening
-from assistant.web.tab import Tab, Updates, on
+from assistant.web.panel import PiecePanel
+from assistant.web.tab import Tab, Updates
 from assistant.web.view import View
 
 
@@ -25,32 +25,19 @@ class DocumentUse:
     utterances: tuple[str, ...]
 
 
-class CollectionPanel:
+class CollectionPanel(PiecePanel):
     """The part of the documents' tab, and its handlers."""
 
     name, title = "documents", "Documents"
 
     def __init__(self, view: View, documents: OwnDocuments, settings: Settings) -> None:
-        self._view, self._documents, self._settings = view, documents, settings
-        self._piece = live("collected", "find", "make", "unmake", "put", "uses")
-
-    def place(self) -> None:
-        """Place it."""
-        place(self._piece)
+        super().__init__(view, "collected", "find", "make", "unmake", "put", "uses")
+        self._documents, self._settings = documents, settings
 
     def wire(self, opening: Opening) -> None:
         """Listen; the menus follow the list of documents."""
-        notice = self._view.pieces.notice
-
+        self._listen()
         opening.fill([self._piece], self.show, after=self._view.pieces.documents)
-        for event, act in (
-            ("find", self.find),
-            ("make", self.make),
-            ("unmake", self.unmake),
-            ("put", self.put),
-            ("uses", self.uses),
-        ):
-            on(self._piece, event, act, [self._piece], notice)
 
     def show(
         self,

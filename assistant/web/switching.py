@@ -12,8 +12,8 @@ from assistant.llm.background_download import DownloadState
 from assistant.llm.known_models import KnownModel
 from assistant.llm.models import Change, Models, Running
 from assistant.web import render
-from assistant.web.live import live, place
 from assistant.web.opening import Opening
+from assistant.web.panel import PiecePanel
 from assistant.web.tab import Tab, Updates, on_stream
 from assistant.web.view import View
 
@@ -85,18 +85,13 @@ class Switcher:
         return self.models.fetching.state, self.models.change, self.models.running
 
 
-class SwitchPiece(ABC):
+class SwitchPiece(PiecePanel, ABC):
     """A piece of the page that tells which model answers and lets it be another one."""
 
     def __init__(self, name: str, view: View, switcher: Switcher, *events: str) -> None:
         """`events` are handled beside those that every such piece has."""
-        self._view, self._switcher, self._models = view, switcher, switcher.models
-        self._events = ("see", "use", "halt", *events)
-        self._piece = live(name, *self._events)
-
-    def place(self) -> None:
-        """Place the piece."""
-        place(self._piece)
+        super().__init__(view, name, "see", "use", "halt", *events)
+        self._switcher, self._models = switcher, switcher.models
 
     def wire(self, opening: Opening) -> None:
         """Listen; the piece is filled when the page opens, and looked at anew when `Models.mark` is another one."""

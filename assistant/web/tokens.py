@@ -4,30 +4,24 @@ from __future__ import annotations
 
 from assistant.store.tokens import AccessTokens
 from assistant.web import render
-from assistant.web.live import live, place
 from assistant.web.opening import Opening
-from assistant.web.tab import Tab, Updates, on
+from assistant.web.panel import PiecePanel
+from assistant.web.tab import Tab, Updates
 from assistant.web.view import View
 
 
-class TokenPanel:
+class TokenPanel(PiecePanel):
     """The panel and its handlers."""
 
     name, title = "settings", "Settings"
 
     def __init__(self, view: View, tokens: AccessTokens) -> None:
-        self._view, self._tokens = view, tokens
-        self._piece = live("tokens", "make", "revoke")
-
-    def place(self) -> None:
-        """Place the list of tokens."""
-        place(self._piece)
+        super().__init__(view, "tokens", "make", "revoke")
+        self._tokens = tokens
 
     def wire(self, opening: Opening) -> None:
         """Listen, and list the user's tokens when the page opens."""
-        for event in ("make", "revoke"):
-            on(self._piece, event, getattr(self, event), [self._piece], self._view.pieces.notice)
-
+        self._listen()
         opening.fill([self._piece], self._updates)
 
     def make(self, tab: Tab) -> Updates:

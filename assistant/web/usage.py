@@ -6,26 +6,22 @@ from collections.abc import Callable
 
 from assistant.store.usage import Usage
 from assistant.web import render
-from assistant.web.live import live, place
 from assistant.web.opening import Opening
+from assistant.web.panel import PiecePanel
 from assistant.web.tab import Updates
 from assistant.web.view import View
 
 DAYS = 30
 
 
-class UsagePanel:
+class UsagePanel(PiecePanel):
     """The panel and its handlers."""
 
     name, title = "settings", "Settings"
 
     def __init__(self, view: View, usage: Usage, may_see: Callable[[str], bool]) -> None:
-        self._view, self._usage, self._may_see = view, usage, may_see
-        self._piece = live("usage")
-
-    def place(self) -> None:
-        """Place the table."""
-        place(self._piece)
+        super().__init__(view, "usage")
+        self._usage, self._may_see = usage, may_see
 
     def wire(self, opening: Opening) -> None:
         """Show the table when the page opens, to whom it may be shown."""

@@ -15,8 +15,8 @@ from assistant.types import Work, WorkKind
 from assistant.web import render
 from assistant.web.chat import ChatHandlers
 from assistant.web.library import OwnDocuments
-from assistant.web.live import live, place
 from assistant.web.opening import Opening
+from assistant.web.panel import PiecePanel
 from assistant.web.tab import Tab, Updates, on, on_stream
 from assistant.web.view import View
 from assistant.whole.documents import named_work, read_documents
@@ -25,7 +25,7 @@ from assistant.whole.speed import cost_sentence as cost_of
 from assistant.whole.work import title
 
 
-class WholeWork:
+class WholeWork(PiecePanel):
     """The form beneath the documents, and its handlers."""
 
     name, title = "documents", "Documents"
@@ -33,13 +33,8 @@ class WholeWork:
     def __init__(
         self, view: View, chat_handlers: ChatHandlers, documents: OwnDocuments, models: Models, settings: Settings
     ) -> None:
-        self._view, self._chat_handlers, self._documents = view, chat_handlers, documents
-        self._models, self._settings = models, settings
-        self._piece = live("whole", "plan", "work")
-
-    def place(self) -> None:
-        """Place the form."""
-        place(self._piece)
+        super().__init__(view, "whole", "plan", "work")
+        self._chat_handlers, self._documents, self._models, self._settings = chat_handlers, documents, models, settings
 
     def wire(self, opening: Opening) -> None:
         """Listen; the form follows the list of documents."""
