@@ -13,7 +13,7 @@ from assistant.chat import INTERNAL_ERROR, Chat, exchanges
 from assistant.errors import LibraryError, StoreError, UtteranceError
 from assistant.library.collections import make
 from assistant.llm.embedder import SentenceEmbedder
-from assistant.protocols import Parts, silent
+from assistant.protocols import Parts
 from assistant.settings import Settings
 from assistant.steps.closed_book import unbacked
 from assistant.store.conversations import Conversations
@@ -189,7 +189,7 @@ class TestWhileDocumentsAreAdded:
     def test_it_waits_for_them_and_tells_so(self, start: Start) -> None:
         chat, conversations, _ = start(DRAFT, ANSWER)
         conversation = conversations.new("me").id
-        with chat.arrivals.track("me", silent) as tell:
+        with chat.arrivals.track("me") as tell:
             stream = chat.ask("me", conversation, "What is a good diet?", Choices(), Event())
             first = next(stream)
             assert (first.step, first.wait) == ("load", Wait("documents"))
@@ -202,21 +202,21 @@ class TestWhileDocumentsAreAdded:
 
     def test_nobody_waits_for_those_of_others(self, start: Start) -> None:
         chat, conversations, _ = start(DRAFT, ANSWER)
-        with chat.arrivals.track("you", silent):
+        with chat.arrivals.track("you"):
             steps = [one.step for one in chat.ask("me", conversations.new("me").id, "A diet?", Choices(), Event())]
         assert "load" not in steps
 
     def test_where_they_take_too_long_it_is_answered_and_says_so(self, start: Start, monkeypatch) -> None:
         monkeypatch.setattr("assistant.chat.PATIENCE", 0.3)
         chat, conversations, _ = start(DRAFT, ANSWER)
-        with chat.arrivals.track("me", silent):
+        with chat.arrivals.track("me"):
             turn = asked(chat, conversations.new("me").id, "What is a good diet?")
         assert (turn.status, turn.events) == ("done", (TurnEvent("documents_missing"),))
 
     def test_it_can_be_stopped(self, start: Start) -> None:
         chat, conversations, _ = start()
         conversation, stop = conversations.new("me").id, Event()
-        with chat.arrivals.track("me", silent):
+        with chat.arrivals.track("me"):
             stream = chat.ask("me", conversation, "What is a good diet?", Choices(), stop)
             next(stream)
             stop.set()

@@ -47,7 +47,7 @@ def test_what_was_added_and_what_was_replaced_is_told(settings: Settings, tmp_pa
         for file, text in zip(files, texts.values(), strict=True):
             file.parent.mkdir(exist_ok=True)
             file.write_text(text)
-        updates = library.bring("ann", files, silent)
+        updates = library.bring("ann", files)
         assert not any(file.exists() for file in files)
         return str(updates.get("notice", "")), str(updates["documents"])
 
@@ -63,12 +63,11 @@ def test_what_was_added_and_what_was_replaced_is_told(settings: Settings, tmp_pa
 def test_documents_are_known_to_arrive_until_they_are_in(settings: Settings, tmp_path: Path) -> None:
     engine, arrivals = connect("sqlite://"), Arrivals()
     view = View(Pieces(*(one.name for one in fields(Pieces))), Conversations(engine), Ptkb(engine), Runs())
-    library = DocumentPanel(view, OwnDocuments(settings), arrivals)
     file, told = tmp_path / "key.txt", []
+    documents = OwnDocuments(settings, lambda user: told.append(arrivals.wait(user)))
     file.write_text("The key hangs behind the door.")
-    library.bring("ann", [file], lambda _done, _total: told.append(arrivals.wait("ann")))
-    assert told
-    assert {one and one.kind for one in told} == {"documents"}
+    DocumentPanel(view, documents, arrivals).bring("ann", [file])
+    assert [one and one.kind for one in told] == ["documents"]
     assert arrivals.wait("ann") is None
 
 
@@ -80,7 +79,7 @@ def test_a_file_that_did_not_arrive_is_told_by_its_name_and_the_others_are_added
     view = View(Pieces(*(one.name for one in fields(Pieces))), Conversations(engine), Ptkb(engine), Runs())
     (tmp_path / "here.txt").write_text("The key is here.")
     files = [tmp_path / "gone.txt", tmp_path / "here.txt"]
-    updates = DocumentPanel(view, OwnDocuments(settings), Arrivals()).bring("ann", files, silent)
+    updates = DocumentPanel(view, OwnDocuments(settings), Arrivals()).bring("ann", files)
     assert "gone.txt: it did not arrive; choose it again." in str(updates["documents"])
     assert str(tmp_path) not in str(updates["documents"])
     assert "Documents: 1 added." in str(updates["notice"])
@@ -112,11 +111,11 @@ def test_a_users_documents_are_read_one_upload_at_a_time_and_can_be_stopped(tmp_
     for file in files:
         file.write_text("Oats.")
     told: list[Updates] = []
-    reading = Thread(target=lambda: told.append(library.bring("ann", files[:1], silent)))
+    reading = Thread(target=lambda: told.append(library.bring("ann", files[:1])))
     reading.start()
     assert begun.wait(10)
     with pytest.raises(LibraryError, match="still being read; wait for them or stop them first"):
-        library.bring("ann", files[1:], silent)
+        library.bring("ann", files[1:])
     assert 'data-event="halt"' in library.show("ann")["documents"]
     assert 'data-event="halt"' not in library.show("bob")["documents"]
     library.halt(Tab("bob"))

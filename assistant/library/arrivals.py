@@ -27,17 +27,13 @@ class Arrivals:
         self._uploads: list[_Upload] = []
 
     @contextmanager
-    def track(self, user: str, progress: Progress, names: Sequence[str] = ()) -> Iterator[Progress]:
-        """An upload of this user, under way until the block ends. What the yielded `Progress` is told is passed on.
-
-        `names` are what its documents are called.
-        """
+    def track(self, user: str, names: Sequence[str] = ()) -> Iterator[Progress]:
+        """An upload of documents of these names, under way until the block ends; the `Progress` is told how far it is."""
         upload = _Upload(user, names)
 
         def tell(done: int, total: int) -> None:
             with self._lock:
                 upload.done, upload.total = done, total
-            progress(done, total)
 
         with self._lock:
             self._uploads.append(upload)

@@ -12,7 +12,6 @@ from assistant.errors import LibraryError
 from assistant.library.arrivals import Arrivals
 from assistant.library.shelves import own_library
 from assistant.library.watched import Happening, Happenings, Watch
-from assistant.protocols import silent
 from assistant.settings import Settings
 from assistant.store.users import DEFAULT_USER
 
@@ -91,7 +90,7 @@ class FollowedFolder:
             folder,
             own_library(DEFAULT_USER),
             self._settings,
-            lambda: self._arrivals.track(DEFAULT_USER, silent, [folder.name]),
+            lambda: self._arrivals.track(DEFAULT_USER, [folder.name]),
             lambda: self._changed(DEFAULT_USER),
         )
 

@@ -22,7 +22,7 @@ from assistant.library.index import Document as Indexed
 from assistant.library.index import add_documents, list_documents, originals_of, remove_documents
 from assistant.library.readers import suffixes
 from assistant.library.shelves import last_change, own_library
-from assistant.protocols import Progress, silent
+from assistant.protocols import Progress
 from assistant.settings import LimitSettings, Settings
 from assistant.web import render
 from assistant.web.bodies import MEGABYTE
@@ -172,7 +172,7 @@ class DocumentPanel:
                 [Path(path) for path, _ in files or ()],
                 [name for _, name in files or ()],
             )
-            work = self.shown(user, lambda: self.bring(user, paths, silent, file_names))
+            work = self.shown(user, lambda: self.bring(user, paths, file_names))
             async for updates in guarded_stream(work, pieces.notice):
                 yield {self._upload: None, **updates}
 
@@ -213,7 +213,7 @@ class DocumentPanel:
             updates = {self._view.pieces.notice: render.notice(str(error)), **self.show(user)}
         yield updates
 
-    def bring(self, user: str, files: Sequence[Path], progress: Progress, file_names: Sequence[str] = ()) -> Updates:
+    def bring(self, user: str, files: Sequence[Path], file_names: Sequence[str] = ()) -> Updates:
         """Add files, say how many are new, and why each that was not added wasn't. The uploaded copies are deleted.
 
         `file_names` are their names, where these aren't those of the files.
@@ -222,7 +222,7 @@ class DocumentPanel:
             LibraryError: other documents of this user are still being read.
         """
         names = file_names or [file.name for file in files]
-        return self._bring(user, names, lambda folder: _moved_uploads(files, names, folder), progress)
+        return self._bring(user, names, lambda folder: _moved_uploads(files, names, folder))
 
     async def paste(self, tab: Tab) -> AsyncIterator[Updates]:
         """Add a text that was pasted, under the title that it was given."""
@@ -292,20 +292,19 @@ class DocumentPanel:
             (folder / file).write_bytes(data)
             return list(names), []
 
-        return self._bring(user, [name], write_file, silent, names)
+        return self._bring(user, [name], write_file, names)
 
     def _bring(
         self,
         user: str,
         names: Sequence[str],
         take_files: Callable[[Path], tuple[list[Path], list[str]]],
-        progress: Progress,
         names_by_file: Mapping[Path, str] | None = None,
     ) -> Updates:
         """Add the files that `take_files` brings into a folder; it also tells which are not there."""
         with (
             self._reading(user) as stop,
-            self._arrivals.track(user, progress, names) as tell,
+            self._arrivals.track(user, names) as tell,
             TemporaryDirectory() as folder,
         ):
             files, problems = take_files(Path(folder))

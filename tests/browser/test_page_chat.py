@@ -8,7 +8,6 @@ import time
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from assistant.protocols import silent
 from assistant.types import Wait
 from tests.browser.conftest import tab
 
@@ -453,7 +452,7 @@ def test_what_a_question_waits_for_is_told_above_its_answer(page: Page, site) ->
     line = page.locator("#answering .steps summary")
     expect(line.locator(".wait")).to_have_text("Starter library, 42 %")
     expect(page.locator("#spoken")).to_have_text("Waiting until everything is ready")
-    with site.house.chat.arrivals.track("me", silent) as tell:
+    with site.house.chat.arrivals.track("me") as tell:
         tell(1, 4)
         site.loading.ready = True
         expect(line.locator(".wait")).to_have_text("your documents, 25 %")

@@ -115,7 +115,7 @@ def test_a_library_that_is_being_indexed_is_told(page: Page, filled: Desk) -> No
         page.reload()
         expect(notes).to_contain_text("My documents: it is being indexed")
         expect(page.locator(".card")).to_have_count(PAGE_SIZE)
-    with filled.house.chat.arrivals.track("me", silent, ["tea.txt"]) as tell:
+    with filled.house.chat.arrivals.track("me", ["tea.txt"]) as tell:
         tell(1, 4)
         page.reload()
         expect(notes).to_contain_text("Documents of yours are being added (25 %)")
