@@ -28,7 +28,7 @@ class Arrivals:
 
     @contextmanager
     def track(self, user: str, names: Sequence[str] = ()) -> Iterator[Progress]:
-        """An upload of documents of these names, under way until the block ends; the `Progress` is told how far it is."""
+        """An upload, under way until the block ends; what is yielded is told how far it is. `names`: its documents'."""
         upload = _Upload(user, names)
 
         def tell(done: int, total: int) -> None:

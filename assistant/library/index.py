@@ -133,10 +133,10 @@ def add_documents(  # noqa: PLR0913 - what uploads need beside a name and files
         folder.mkdir(exist_ok=True)
         with writing(folder) as writer:
             shelf = _Shelf(writer, documents, library.startswith(OWN_PREFIX), Originals(folder) if is_apart else None)
-            outcomes += list(_add_all(shelf, files, progress, read_file))
-            outcomes += list(_drop(writer, documents, _vanished(documents, files, paths), "it is gone from the folder"))
+            outcomes += _add_all(shelf, files, progress, read_file)
+            outcomes += shelf.drop(_vanished(documents, files, paths), "it is gone from the folder")
             if any(outcome.status in {"added", "replaced", "removed"} for outcome in outcomes):
-                writer.commit(_manifest(documents))
+                shelf.commit()
         _sweep(folder, documents)
     return outcomes
 
@@ -156,12 +156,13 @@ def remove_documents(library: str, names: Sequence[str | Path], settings: Settin
         documents = _documents(folder)
         outcomes: list[Outcome] = []
         with writing(folder) as writer:
+            shelf = _Shelf(writer, documents)
             for name in names:
                 matching_documents = [document for document in documents.values() if _is_match(document, str(name))]
-                outcomes += _drop(writer, documents, matching_documents, "")
+                outcomes += shelf.drop(matching_documents)
                 if not matching_documents:
                     outcomes.append(Outcome(str(name), "skipped", reason="it is not in the library"))
-            writer.commit(_manifest(documents))
+            shelf.commit()
         _sweep(folder, documents)
     return outcomes
 
@@ -197,11 +198,6 @@ def _documents(folder: Path) -> dict[str, Document]:
     return {key: Document(id=key, **entry) for key, entry in entries.items()}
 
 
-def _manifest(documents: dict[str, Document]) -> dict[str, Any]:
-    entries = {document.id: asdict(document) for document in documents.values()}
-    return {"documents": {key: {k: v for k, v in entry.items() if k != "id"} for key, entry in entries.items()}}
-
-
 def _files_to_index(
     paths: Sequence[Path], uploaded: bool, names: Mapping[Path, str]
 ) -> tuple[list[_File], list[Outcome]]:
@@ -210,23 +206,25 @@ def _files_to_index(
     outcomes = []
     for path in paths:
         if _is_folder(path):
-            inner_paths = sorted(
-                inner_path
-                for inner_path in path.rglob("*")
-                if _may_be_file(inner_path) and not _is_hidden(inner_path, path)
-            )
-            files.update(
-                (file.key, file)
-                for file in (_file(inner_path, path.resolve().name, path) for inner_path in inner_paths)
-            )
+            files |= {file.key: file for file in _files_in(path)}
         elif not _may_be_file(path):
             outcomes.append(Outcome(str(path), "skipped", reason="there is no such file or folder"))
-        elif uploaded and _upload(path, names).key in files:
-            outcomes.append(Outcome(clean(path.name), "skipped", reason=_TWICE_REASON))
         else:
             file = _upload(path, names) if uploaded else _file(path, "", path.parent)
-            files[file.key] = file
+            if uploaded and file.key in files:
+                reason = "another file of this name is in the same upload"
+                outcomes.append(Outcome(clean(path.name), "skipped", reason=reason))
+            else:
+                files[file.key] = file
     return list(files.values()), outcomes
+
+
+def _files_in(folder: Path) -> Iterator[_File]:
+    """The files of a folder and of all folders in it, but for hidden ones."""
+    for path in sorted(folder.rglob("*")):
+        is_hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+        if not is_hidden and _may_be_file(path):
+            yield _file(path, folder.resolve().name, folder)
 
 
 def _is_folder(path: Path) -> bool:
@@ -253,18 +251,14 @@ def _upload(path: Path, names: Mapping[Path, str]) -> _File:
     return _File(path, clean(name), UPLOAD + name)
 
 
-def _is_hidden(path: Path, base: Path) -> bool:
-    return any(part.startswith(".") for part in path.relative_to(base).parts)
-
-
 @dataclass(frozen=True, slots=True)
 class _Shelf:
     """A library that is open for changes: whether it is a user's `own`, and where copies of what comes are kept."""
 
     writer: Writer
     documents: dict[str, Document]
-    own: bool
-    originals: Originals | None
+    own: bool = False
+    originals: Originals | None = None
 
     def has(self, document: str, digest: str) -> bool:
         """Whether a document is there with this content, and its copy where it is to have one."""
@@ -285,16 +279,55 @@ class _Shelf:
             if document.hash == digest and document.id != file.id and _is_unchanged(document):
                 raise LibraryError(f"it is already here as “{document.name}”")
 
+    def put(self, file: _File, digest: str, content: Content, progress: Progress) -> None:
+        """Put what was read of a file in the place of what was read of it before."""
+        self.writer.remove(file.id)
+        passages, total = content.passages, len(content.passages)
+        if _has_ids(file.path) and (self.own or self.writer.holds_any([passage.id for passage in passages])):
+            passages = [_renamed(passage, file.id) for passage in passages]
+        for start in range(0, total, BATCH):
+            self.writer.add(file.id, passages[start : start + BATCH])
+            added_count = min(start + BATCH, total)
+            progress(READING_PARTS * total + (ALL_PARTS - READING_PARTS) * added_count, ALL_PARTS * total)
+        self.documents[file.id] = Document(
+            id=file.id,
+            name=file.name,
+            passages=total,
+            hash=digest,
+            path="" if file.is_upload else file.key,
+            reading=READING_VERSION,
+            by_ocr=is_by_ocr(passages),
+            note=content.note,
+            file="" if file.path.name == Path(file.name).name else file.path.name,
+        )
+
+    def drop(self, documents: Sequence[Document], reason: str = "") -> Iterator[Outcome]:
+        """Take documents out."""
+        for document in documents:
+            self.writer.remove(document.id)
+            del self.documents[document.id]
+            yield Outcome(document.name, "removed", document.passages, reason)
+
+    def commit(self) -> None:
+        """Make all changes visible and durable, together with the list of the documents."""
+        entries = {document.id: asdict(document) for document in self.documents.values()}
+        for entry in entries.values():
+            del entry["id"]
+        self.writer.commit({"documents": entries})
+
 
 def _add_all(shelf: _Shelf, files: list[_File], progress: Progress, read_file: ReadFile) -> Iterator[Outcome]:
     sizes = [max(_size(file.path), 1) for file in files]
     done, total = 0, sum(sizes)
     for file, size in zip(files, sizes, strict=True):
-        start = done
-        tell = lambda step, steps: progress(start + size * step // steps, total)  # noqa: B023, E731
-        yield _add(shelf, file, tell, read_file)
+        yield _add(shelf, file, _share_of(progress, done, size, total), read_file)
         done += size
         progress(done, total)
+
+
+def _share_of(progress: Progress, start: int, size: int, total: int) -> Progress:
+    """Tells `progress` how far one file is, which has `size` of the `total` bytes, after `start` of them."""
+    return lambda done, steps: progress(start + size * done // steps, total)
 
 
 def _size(path: Path) -> int:
@@ -313,36 +346,22 @@ def _reader_apart(stop: Event) -> ReadFile:
 
 
 def _add(shelf: _Shelf, file: _File, progress: Progress, read_file: ReadFile) -> Outcome:
-    writer, previous = shelf.writer, shelf.documents.get(file.id)
+    previous = shelf.documents.get(file.id)
     file = replace(file, name=shelf.name_of(file))
     try:
         digest = _digest(file.path)
         if previous and shelf.has(file.id, digest):
             return Outcome(file.name, "unchanged", previous.passages)
         shelf.refuse_twin(file, digest)
-        passages, note = read_file(file, lambda done, total: progress(READING_PARTS * done, ALL_PARTS * total))
+        content = read_file(file, lambda done, total: progress(READING_PARTS * done, ALL_PARTS * total))
         _check_is_unchanged(file.path, digest)
         if shelf.originals:
             shelf.originals.store(file.path, digest)
     except LibraryError as error:
-        return Outcome(file.name, "skipped", reason=str(error) + (_KEPT_REASON if previous else ""))
-    writer.remove(file.id)
-    if _has_ids(file.path) and (shelf.own or writer.holds_any([passage.id for passage in passages])):
-        passages = [_renamed(passage, file.id) for passage in passages]
-    for start in range(0, len(passages), BATCH):
-        writer.add(file.id, passages[start : start + BATCH])
-        added_count, total = min(start + BATCH, len(passages)), len(passages)
-        progress(READING_PARTS * total + (ALL_PARTS - READING_PARTS) * added_count, ALL_PARTS * total)
-    path, by_ocr = "" if file.is_upload else file.key, is_by_ocr(passages)
-    original_name = "" if file.path.name == Path(file.name).name else file.path.name
-    shelf.documents[file.id] = Document(
-        file.id, file.name, len(passages), digest, path, READING_VERSION, by_ocr, note, original_name
-    )
-    return Outcome(file.name, "replaced" if previous else "added", len(passages), note)
-
-
-_KEPT_REASON = "; what was indexed of it before is kept"
-_TWICE_REASON = "another file of this name is in the same upload"
+        kept_note = "; what was indexed of it before is kept" if previous else ""
+        return Outcome(file.name, "skipped", reason=f"{error}{kept_note}")
+    shelf.put(file, digest, content, progress)
+    return Outcome(file.name, "replaced" if previous else "added", len(content.passages), content.note)
 
 
 def _is_unchanged(document: Document) -> bool:
@@ -403,15 +422,6 @@ def _is_gone(path: Path) -> bool:
 
 def _sweep(folder: Path, documents: dict[str, Document]) -> None:
     Originals(folder).sweep({document.hash for document in documents.values()})
-
-
-def _drop(
-    writer: Writer, documents: dict[str, Document], gone_documents: Sequence[Document], reason: str
-) -> Iterator[Outcome]:
-    for document in gone_documents:
-        writer.remove(document.id)
-        del documents[document.id]
-        yield Outcome(document.name, "removed", document.passages, reason)
 
 
 def _is_match(document: Document, name: str) -> bool:

@@ -90,32 +90,24 @@ class OwnDocuments:
         Raises:
             LimitError: they are more than this user may keep; none is added.
         """
+        max_mb = self._settings.web.max_upload_mb
         names_by_file = {file: (names or {}).get(file, file.name) for file in files}
-        paths, problems = [], list[str]()
-        for file, name in names_by_file.items():
-            problem = too_large(file, self._settings.web.max_upload_mb)
-            if problem:
-                problems.append(f"{name}: {problem}")
-            else:
-                paths.append(file)
+        problems = {file: problem for file in files if (problem := too_large(file, max_mb))}
+        paths = [file for file in files if file not in problems]
         new_files = {names_by_file[file]: file for file in paths}
 
         def check(indexed: Sequence[Indexed]) -> None:
             check_room(self._as_documents(user, indexed), new_files, self._settings.limits)
 
         outcomes = add_documents(
-            own_library(user),
-            paths,
-            self._settings,
-            progress,
-            uploaded=True,
-            names=names,
-            stop=stop,
-            check=check,
+            own_library(user), paths, self._settings, progress, uploaded=True, names=names, stop=stop, check=check
         )
         self._changed(user)
         not_added = [outcome for outcome in outcomes if outcome.status in {"skipped", "unchanged"}]
-        return [*problems, *(f"{outcome.name}: {outcome.reason or UNCHANGED}" for outcome in not_added)]
+        return [
+            *(f"{names_by_file[file]}: {problem}" for file, problem in problems.items()),
+            *(f"{outcome.name}: {outcome.reason or UNCHANGED}" for outcome in not_added),
+        ]
 
     def remove(self, user: str, document: str) -> None:
         """Take a document and its passages out."""
@@ -167,12 +159,9 @@ class DocumentPanel:
         on_stream(pieces.documents, "fetch", self.fetch, [pieces.documents], pieces.notice)
 
         async def bring(files: list[tuple[str, str]] | None, request: gr.Request) -> AsyncIterator[Updates]:
-            user, paths, file_names = (
-                user_of(request),
-                [Path(path) for path, _ in files or ()],
-                [name for _, name in files or ()],
-            )
-            work = self.shown(user, lambda: self.bring(user, paths, file_names))
+            user, uploads = user_of(request), files or ()
+            paths, names = [Path(path) for path, _ in uploads], [name for _, name in uploads]
+            work = self.shown(user, lambda: self.bring(user, paths, names))
             async for updates in guarded_stream(work, pieces.notice):
                 yield {self._upload: None, **updates}
 
