@@ -21,8 +21,8 @@ _SPACE = re.compile(r"\s+")
 # A list of terms: each begins a line; what it means stands behind a colon, after a few words, or indented below.
 _ENTRY = re.compile(r"\n(?=\S)")
 _DEFINITION = re.compile(r"(?:[^\s:]+ ){0,2}[^\s:]+: +\S|[^\n]{1,60}\n +\S")
-# A line that is an item of a list, behind a sign, which says nothing, or with a number or a box, which do; or a row of a
-# table.
+# A line that is an item of a list, behind a sign, which says nothing, or with a number or a box, which do; or a row of
+# a table.
 _ITEM = re.compile(r"(?:[-–—*•·+] +|(?=\d{1,2}[.)] |\[[ xX]\] |[^|]*\|))(?=\S)")
 # Running text is wrapped to a width of so many characters at least, and its lines come so near to it.
 _WRAPPED_CHARS, _FULL_SHARE = 50, 0.9
