@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -123,6 +125,12 @@ def test_what_is_read_apart_is_what_is_read_here(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text, encoding="utf-8")
         here = passages_of(read(tmp_path / name), "d", name)
         assert read_apart(tmp_path / name, "d", name, Event()).passages == here
+
+
+def test_a_process_apart_whose_asker_was_killed_ends_without_a_word() -> None:
+    code = f"from {apart.__name__} import serve; serve(print)"
+    ended = subprocess.run([sys.executable, "-c", code], input=b"", capture_output=True, check=True)
+    assert (ended.stdout, ended.stderr) == (b"", b"")
 
 
 def test_how_many_pages_are_read_is_told_meanwhile_and_they_can_be_stopped(tmp_path: Path) -> None:

@@ -75,7 +75,10 @@ def serve(answer: Callable[[dict[str, Any], Progress], dict[str, Any]]) -> None:
     """
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no part of the answer
-    payload = json.loads(sys.stdin.buffer.read())
+    question = sys.stdin.buffer.read()
+    if not question:  # whoever was about to ask was killed
+        return
+    payload = json.loads(question)
     _limit(payload["seconds"], payload["memory"])
     try:
         reply = answer(payload["asked"], _progress_to(output))
