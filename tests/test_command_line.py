@@ -94,7 +94,7 @@ TRAIN = ("train", "relevance", "--out", "{folder}/trained", "--corpus", "{broken
         (("digest", "nope", "--library", ".."), "can't name a library"),
         (("digest", "nope", "--settings", "{broken}"), "is not valid TOML"),
         (("search", ""), "Type the words to search for."),
-        (("search", "oats"), "There is no complete index in"),
+        (("search", "oats"), "There is nothing to search yet; add documents"),
         (("search", "oats", "--k", "0"), "Invalid value for '--k'"),
         (("search", "oats", "--settings", "{broken}"), "is not valid TOML"),
         (("mcp", "--settings", "/nowhere.toml"), "/nowhere.toml can't be read"),
