@@ -76,6 +76,14 @@ def test_the_best_sentence_comes_first_where_that_order_is_asked_for(parts: Part
     assert sorted(as_it_stands.spans, key=lambda one: one.start) == sorted(best_first.spans, key=lambda one: one.start)
 
 
+def test_the_lines_of_a_list_stay_apart() -> None:
+    notes = Passage("p3", "Packing", "Kids\nrain trousers, size 116\nswim vests of Annika. Borrow them.\nsun cream")
+    assert shown(900, notes) == [notes.text]
+    judge = Judge({"rain": 0.9, "Borrow": 0.8})
+    [few] = likeliest_sentences([notes], ["What size?"], judge, 40, Event())
+    assert few.text == "rain trousers, size 116\nBorrow them."
+
+
 def test_nothing_and_empty_passages_are_no_trouble() -> None:
     assert likeliest_sentences([], ["?"], Judge(), 900, Event()) == ()
     assert shown(900, Passage("p0", "Empty", ""), HOUSE) == ["", HOURS]

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from operator import attrgetter
 from statistics import fmean
 from threading import Event
 from typing import Literal
@@ -119,5 +121,13 @@ def _best(scored: Sequence[_Sentence], chars: int, at_least: int = 1) -> list[_S
 def _digest(passage: Passage, selected: Sequence[_Sentence], order: Order) -> Digest:
     """The digest of a passage from the sentences `selected`, given best first."""
     ordered = sorted(selected, key=lambda sentence: sentence.span.start) if order == "passage" else selected
-    text = " ".join(sentence.text for sentence in ordered)
+    text = ordered[0].text if ordered else ""
+    for sentence, next_sentence in pairwise(ordered):
+        text += _glue(passage.text, sentence.span, next_sentence.span) + next_sentence.text
     return Digest(passage.id, text, tuple(sentence.span for sentence in ordered))
+
+
+def _glue(text: str, span: Span, next_span: Span) -> str:
+    """What stands between two sentences of a text in a digest: a line break if they are of different lines."""
+    first, last = sorted((span, next_span), key=attrgetter("start"))
+    return "\n" if "\n" in text[first.end : last.start] else " "
