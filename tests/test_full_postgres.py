@@ -105,6 +105,16 @@ def test_stores_keep_what_they_took_and_go_on_once_there_is_room(disk: Disk) -> 
     engine.dispose()
 
 
+def test_a_full_disk_that_refuses_connections_is_told_as_one(disk: Disk) -> None:
+    for kept in disk.folder.rglob("pg_internal.init"):  # which the server then writes at the next connection
+        kept.unlink()
+    disk.fill()
+    with pytest.raises(StoreError, match=SAID):
+        connect(disk.url)
+    disk.free()
+    connect(disk.url).dispose()
+
+
 def whole(n: int) -> Turn:
     """A turn that takes some room; what repeats itself would be kept in little."""
     return Turn(f"Why {n}?", answer=Answer(" ".join(str(k * k * (n + 7)) for k in range(2000))), status="done")
@@ -115,8 +125,8 @@ def test_a_page_tells_it_and_goes_on_once_there_is_room(disk: Disk, tmp_path: Pa
     with served(settings) as page:
         visitor = Visitor(page.url)
         visitor.send("facts", "store", text="I like room.")
-        disk.fill()
         engine = connect(disk.url)
+        disk.fill()
         until_refused(lambda n: Ptkb(engine).add("bob", fact(n)))
         engine.dispose()
         taken, said = until_refused(lambda n: visitor.send("facts", "store", text=fact(n)))

@@ -28,6 +28,7 @@ _CODES = {
 # Advice by parts of SQLite's messages, and of messages about PostgreSQL servers that gave no code.
 _SENTENCES = {
     "database or disk is full": _FULL,
+    "no space left": _FULL,
     "disk i/o error": "can't be written (disk error); check the disk, nothing that was saved is lost",
     "attempt to write a readonly": "is read-only; make the file and its folder writable to save anything",
     "unable to open": "can't be opened; check that the file and its folder exist and are yours to read and write",
