@@ -132,6 +132,7 @@ PROSE = (
         (f"- {PROSE}\n- {PROSE}", [PROSE.replace("\n", " ")] * 2),
         ("Jo Lind\nElm Road 4\n2100 Copenhagen", None),
         ("drug | morning | evening | what it is for, notes\nmetformin 850 | 1 | 1 | sugar, always with food", None),
+        ("to do\nring the plumber about the tap\nbin bags\nask Ines for the new number of the landlord\nrent", None),
         ("a walk along the\nriver and back", ["a walk along the river and back"]),
     ],
 )

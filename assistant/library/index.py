@@ -35,7 +35,7 @@ BATCH = 100
 READING_PARTS, ALL_PARTS = 9, 10
 UPLOAD = "upload:"
 # Counted up when readers or chunks give other passages of a document than before.
-READING_VERSION = 5
+READING_VERSION = 6
 Status = Literal["added", "replaced", "unchanged", "removed", "skipped"]
 
 

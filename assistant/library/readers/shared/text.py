@@ -24,8 +24,8 @@ _DEFINITION = re.compile(r"(?:[^\s:]+ ){0,2}[^\s:]+: +\S|[^\n]{1,60}\n +\S")
 # A line that is an item of a list, behind a sign, which says nothing, or with a number or a box, which do; or a row of
 # a table.
 _ITEM = re.compile(r"(?:[-–—*•·+] +|(?=\d{1,2}[.)] |\[[ xX]\] |[^|]*\|))(?=\S)")
-# Running text is wrapped to a width of so many characters at least, and its lines come so near to it.
-_WRAPPED_CHARS, _FULL_SHARE = 50, 0.9
+# From a width of so many characters on, lines that come so near to it are those of running text that was wrapped.
+_WRAPPED_CHARS, _FULL_SHARE = 60, 0.9
 _SENTENCE_ENDS = ".!?:;"
 # A file with more characters than this that no text has is not text. A form feed and an escape do occur.
 _CONTROLS = frozenset(map(chr, range(32))) - frozenset("\t\n\r\f\x1b")
@@ -218,10 +218,13 @@ def _unwrapped(paragraph: str) -> list[str]:
 
 
 def _is_wrapped(breaks: Sequence[tuple[str, str]], width: int) -> bool:
-    """Whether most lines were broken, before others, within a sentence or where the next word would not have fitted."""
+    """Whether most lines were broken, before others, where the next word would not have fitted.
+
+    Lines that are narrow may be alike by chance: most of these have to be broken within a sentence, too.
+    """
     full = [len(f"{line} {next_line.split(' ')[0]}") > _FULL_SHARE * width for line, next_line in breaks]
     in_sentences = [line[-1] not in _SENTENCE_ENDS and next_line[0].islower() for line, next_line in breaks]
-    most = max(sum(in_sentences), sum(full) if width >= _WRAPPED_CHARS else 0)
+    most = sum(full) if width >= _WRAPPED_CHARS else min(sum(full), sum(in_sentences))
     return bool(breaks) and most >= len(breaks) / 2
 
 
