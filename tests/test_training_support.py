@@ -22,6 +22,7 @@ from assistant.judges.relevance.estimators.cross_encoder import CrossEncoderEsti
 from assistant.judges.support.trained import Support, claimed
 from assistant.protocols import silent
 from assistant.training.relevance.pairs import make_pairs as question_pairs
+from assistant.training.relevance.pairs import quoted_pairs as relevance_pairs
 from assistant.training.support import edits
 from assistant.training.support.edits import FALSIFYING_EDITS, falsified, names, rephrased
 from assistant.training.support.entailment import read_entailment
@@ -50,6 +51,11 @@ pytest_plugins = ["tests.fixtures_relevance"]
 PASSAGE = (
     "Kepler was born in Weil in 1571. He discovered three laws of the planets in Prague. Brahe hired Kepler in 1600. "
     "The university (founded in 1348) lies in Prague, which is older than Vienna."
+)
+FERRY = QuotedDocument(
+    "Ferry",
+    ("Bicycles travel free.", "Dogs pay 3 euros.", "The bar is shut in winter.", "Children pay half."),
+    (("What do dogs pay?", (1,), ()), ("What do cats pay?", (), ()), ("Who pays half or less?", (), (0, 3))),
 )
 
 
@@ -291,24 +297,32 @@ def test_quoted_documents_are_there_in_all_labels_and_in_one_split_each() -> Non
 
 
 def test_a_sentence_that_does_not_answer_stands_beside_one_that_does() -> None:
-    ferry = QuotedDocument(
-        "Ferry",
-        ("Bicycles travel free.", "Dogs pay 3 euros.", "The bar is shut in winter.", "Children pay half."),
-        (("What do dogs pay?", (1,), ()), ("What do cats pay?", (), ()), ("Who pays half or less?", (), (0, 3))),
-    )
-    found = quoted_pairs([ferry], 0)
-    alone = {one.first: one.label for one in found if one.second != ferry.titled}
-    dogs, cats, fewer = ([one for one in alone if one.startswith(asked)] for asked, *_ in ferry.questions)
+    found = quoted_pairs([FERRY], 0)
+    alone = {one.first: one.label for one in found if one.second != FERRY.titled}
+    dogs, cats, fewer = ([one for one in alone if one.startswith(asked)] for asked, *_ in FERRY.questions)
     assert alone["What do dogs pay? Dogs pay 3 euros."] == TRUE
     assert [alone[one] for one in dogs if "Dogs pay 3" not in one] == [FALSE]
     assert [alone[one] for one in cats] == [FALSE, FALSE]
     assert sorted(alone[one] for one in fewer) == [FALSE, PARTLY, PARTLY]
-    open_ones = {one.first: one.label for one in found if one.first in {asked for asked, *_ in ferry.questions}}
+    open_ones = {one.first: one.label for one in found if one.first in {asked for asked, *_ in FERRY.questions}}
     assert open_ones == {"What do dogs pay?": TRUE, "What do cats pay?": FALSE}
-    assert {one.second for one in found if one.first in open_ones} == {ferry.titled}
+    assert {one.second for one in found if one.first in open_ones} == {FERRY.titled}
     assert {one.second for one in found if one.first not in open_ones} <= {
-        ferry.titled, *(f"Ferry: {sentence}" for sentence in ferry.sentences)
+        FERRY.titled, *(f"Ferry: {sentence}" for sentence in FERRY.sentences)
     }  # fmt: skip
+
+
+def test_relevance_learns_which_sentences_of_a_short_document_answer() -> None:
+    found = relevance_pairs([FERRY], 0)
+    labels = {(one.first, one.second.removeprefix("Ferry: ")): one.label for one in found if one.second != FERRY.titled}
+    dogs, cats, fewer = (asked for asked, *_ in FERRY.questions)
+    assert labels[dogs, FERRY.sentences[1]] == TRUE
+    assert sorted(label for (asked, _), label in labels.items() if asked == dogs) == [FALSE, TRUE]
+    assert labels[cats, FERRY.sentences[1]] == FALSE
+    assert {text for asked, text in labels if asked == fewer} <= {FERRY.sentences[1], FERRY.sentences[2]}
+    assert {label for (asked, _), label in labels.items() if asked == fewer} == {FALSE}
+    whole = [one for seed in range(9) for one in relevance_pairs([FERRY], seed) if one.second == FERRY.titled]
+    assert {(one.first, one.label) for one in whole} == {(dogs, TRUE), (cats, FALSE)}
 
 
 def test_a_written_reply_that_tells_something_else_does_not_answer_even_beside_itself() -> None:
@@ -521,12 +535,13 @@ def test_a_reranker_learns_on_from_a_judge_and_is_packed(data: Path, tiny_mpnet:
     support, ranks, small = (tmp_path / name for name in ("support", "ranks", "small"))
     for given in (
         ["support", "--out", support, "--rank", "2", "--pairs", "100", "--length", "48"],
-        ["reranker", "--out", ranks, "--adapter", support / "model", "--pairs", "200", "--length", "48"],
+        ["reranker", "--out", ranks, "--adapter", support / "model", "--pairs", "200", "--own", ".5", "--length", "48"],
     ):
         usual = ["--data", data, "--base", tiny_mpnet, "--json"]
         result = CliRunner().invoke(app, ["train", *map(str, [*given, *usual])])
         assert result.exit_code == 0, result.output
     summary = json.loads(result.stdout)
+    assert summary["of short documents"] == 100
     assert 0 < summary["that answer"] < summary["pairs"] <= 200
     assert CliRunner().invoke(app, ["train", "pack", "--model", f"{ranks}/model", "--out", str(small)]).exit_code == 0
     before, learned, packed = (load_file(folder / WEIGHTS) for folder in (support / "model", ranks / "model", small))

@@ -143,6 +143,9 @@ def reranker(  # noqa: PLR0913 - the training's knobs
         ),
     ] = SUPPORT_LARGE,
     pairs: Annotated[int, Option(min=100, help="Pairs to learn from at most, each once.")] = 18_000,
+    own: Annotated[
+        float, Option(min=0, max=1, help="The share of short documents' pairs, whose sentences answer, at most.")
+    ] = 0.0,
     batch: PairsPerStep = 16,
     rate: Rate = 2e-4,
     length: Length = 256,
@@ -159,7 +162,8 @@ def reranker(  # noqa: PLR0913 - the training's knobs
         _resolved(base, knobs), batch=batch, rate=rate, length=length, seed=seed, warm_up=50, dropout=0.0,
         save_every=200, adapter=str(adapter),
     )  # fmt: skip
-    summary = with_bar("Steps", train, into, plan, data, pairs, lambda corpus: corpus_index(corpus, knobs))
+    with bar("Steps") as progress:
+        summary = train(into, plan, data, pairs, lambda corpus: corpus_index(corpus, knobs), progress, own)
     print_summary(summary, options.as_json)
     print_text(f"The best model is {into / MODEL}; pack it with `train pack`, then `train blend`.", error_console)
 

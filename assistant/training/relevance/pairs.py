@@ -18,6 +18,7 @@ from assistant.library.corpus import load_corpus
 from assistant.protocols import Progress, Retriever
 from assistant.text.sentences import normalise, quote, sentences
 from assistant.training.support.pairs import FALSE, TRUE, Material, PassageQuestion
+from assistant.training.support.quoted import QuotedDocument, wrong_sentences
 from assistant.training.trainer import LabelledPair
 from assistant.types import Passage
 
@@ -26,6 +27,8 @@ CORPUS = "searched.jsonl"
 _SEARCHED, _MAX_NEGATIVES = 10, 2
 # Questions on diseases, so that they don't outweigh the other sets; how often sentences are shown alone.
 _MAX_REPLIES, _SENTENCE_SHARE = 2000, 0.5
+# How often a question on a short document is shown with all of it, besides its sentences.
+_WHOLE_SHARE = 0.5
 
 
 def write_search_corpus(material: Material, data: Path, folder: Path) -> Path:
@@ -61,6 +64,23 @@ def make_pairs(material: Material, retriever: Retriever, seed: int, progress: Pr
         pairs += _reply_pairs(question, passage, other_passages, retriever, chance)
     pairs = list(dict.fromkeys(pairs))
     return chance.sample(pairs, len(pairs))
+
+
+def quoted_pairs(documents: Sequence[QuotedDocument], seed: int) -> list[LabelledPair]:
+    """Questions with the sentences of their document that answer, with some that don't, and with all of it."""
+    chance = Random(seed)  # noqa: S311 - an experiment, not a secret
+    return list(dict.fromkeys(pair for document in documents for pair in _document_pairs(document, chance)))
+
+
+def _document_pairs(document: QuotedDocument, chance: Random) -> Iterator[LabelledPair]:
+    for question, answer_numbers, partial_numbers in document.questions:
+        asked = claimed("", question)
+        wrong_numbers = wrong_sentences(document, question, {*answer_numbers, *partial_numbers}, chance)
+        for n in (*answer_numbers, *wrong_numbers):
+            text = f"{document.title}: {document.sentences[n]}"
+            yield LabelledPair(asked, text, TRUE if n in answer_numbers else FALSE)
+        if (answer_numbers or not partial_numbers) and chance.random() < _WHOLE_SHARE:
+            yield LabelledPair(asked, document.titled, TRUE if answer_numbers else FALSE)
 
 
 def _question_pairs(example: PassageQuestion, retriever: Retriever, chance: Random) -> Iterator[LabelledPair]:

@@ -12,8 +12,9 @@ from typing import Any
 
 from assistant.experiment.datasets import sample
 from assistant.protocols import Progress, Retriever, silent
-from assistant.training.relevance.pairs import make_pairs, write_search_corpus
+from assistant.training.relevance.pairs import make_pairs, quoted_pairs, write_search_corpus
 from assistant.training.support.pairs import TRUE, Split, read_material
+from assistant.training.support.quoted import read_quoted
 from assistant.training.support.train import load_or_make_pairs, untruncated_pairs
 from assistant.training.trainer import LabelledPair, PairTrainer, Plan
 
@@ -22,9 +23,15 @@ MAX_STAGE_PAIRS = 600
 
 
 def train(
-    folder: Path, plan: Plan, data: Path, count: int, indexed: Callable[[Path], Retriever], progress: Progress
+    folder: Path,
+    plan: Plan,
+    data: Path,
+    count: int,
+    indexed: Callable[[Path], Retriever],
+    progress: Progress,
+    own_share: float = 0.0,
 ) -> dict[str, Any]:
-    """Train in the folder on so many pairs; what it came to.
+    """Train in the folder on so many pairs, of which a share at most is of short documents; what it came to.
 
     Raises:
         DataError: the folder or the data can't be used, or the folder holds a training by another plan.
@@ -37,11 +44,23 @@ def train(
 
     all_pairs = load_or_make_pairs(folder, plan.seed, lambda: {"train": make_split("train"), "dev": make_split("dev")})
     all_pairs = {name: untruncated_pairs(pairs, plan) for name, pairs in all_pairs.items()}
-    pairs = sample(all_pairs["train"], min(count, len(all_pairs["train"])), plan.seed)
-    watched_pairs = sample(all_pairs["dev"], min(MAX_STAGE_PAIRS, len(all_pairs["dev"])), plan.seed)
+    own_pairs = _sampled(_own_pairs("train", plan), int(count * own_share), plan.seed)
+    pairs = own_pairs + _sampled(all_pairs["train"], count - len(own_pairs), plan.seed)
+    watched_pairs = _sampled(all_pairs["dev"], MAX_STAGE_PAIRS, plan.seed)
+    if own_share:
+        watched_pairs += _sampled(_own_pairs("dev", plan), MAX_STAGE_PAIRS, plan.seed)
     stages = PairTrainer(folder, plan, pairs, watched_pairs).run(progress)
     return {
         "pairs": len(pairs),
+        "of short documents": len(own_pairs),
         "that answer": sum(pair.label == TRUE for pair in pairs),
         "stages": [asdict(stage) for stage in stages],
     }
+
+
+def _own_pairs(split: Split, plan: Plan) -> list[LabelledPair]:
+    return untruncated_pairs(quoted_pairs(read_quoted(split), plan.seed), plan)
+
+
+def _sampled(pairs: list[LabelledPair], most: int, seed: int) -> list[LabelledPair]:
+    return sample(pairs, min(most, len(pairs)), seed)

@@ -1,7 +1,8 @@
 """Short documents whose sentences are judged as replies to questions, as where a sentence is quoted.
 
-They lie in quoted.jsonl beside this file, one document a line. A question has the sentences, numbered from 0, each of
-which answers it alone, and those that answer a part of it; a question that has neither is left open by the document:
+They lie in quoted.jsonl beside this file, and in notes.jsonl those whose sentences are lines of lists, plans and notes,
+one document a line. A question has the sentences, numbered from 0, each of which answers it alone, and those that
+answer a part of it; a question that has neither is left open by the document:
 
     {"title": "Ferry", "sentences": ["Bicycles travel free.", "Dogs pay 3 euros."],
      "questions": [["What does a dog cost?", [1], []], ["Can I bring my cat?", [], []]]}
@@ -20,7 +21,7 @@ from assistant.text.sentences import normalise
 from assistant.training.support.pairs import FALSE, PARTLY, TRUE, Split, fold
 from assistant.training.trainer import LabelledPair
 
-PATH = Path(__file__).with_name("quoted.jsonl")
+PATHS = tuple(Path(__file__).with_name(name) for name in ("quoted.jsonl", "notes.jsonl"))
 # How often a sentence stands beside its whole document, too.
 _WHOLE_SHARE = 0.25
 
@@ -41,7 +42,9 @@ class QuotedDocument:
 
 def read_quoted(split: Split) -> list[QuotedDocument]:
     """The documents of a split: a tenth of them for "dev", the others for "train"; none for "test"."""
-    documents = read_models(PATH, QuotedDocument, "no document with questions")
+    documents = [
+        document for path in PATHS for document in read_models(path, QuotedDocument, "no document with questions")
+    ]
     return [document for document in documents if ("dev" if fold(document.titled, 10) == 0 else "train") == split]
 
 
@@ -58,7 +61,7 @@ def pairs(documents: Sequence[QuotedDocument], seed: int) -> list[LabelledPair]:
 def _pairs(document: QuotedDocument, chance: Random) -> Iterator[LabelledPair]:
     for question, answer_numbers, partial_numbers in document.questions:
         labels = dict.fromkeys(partial_numbers, PARTLY) | dict.fromkeys(answer_numbers, TRUE)
-        for n in (*labels, *_wrong_sentences(document, question, labels.keys(), chance)):
+        for n in (*labels, *wrong_sentences(document, question, labels.keys(), chance)):
             reply = claimed(document.sentences[n], question)
             yield LabelledPair(reply, f"{document.title}: {document.sentences[n]}", labels.get(n, FALSE))
             if chance.random() < _WHOLE_SHARE:
@@ -67,7 +70,7 @@ def _pairs(document: QuotedDocument, chance: Random) -> Iterator[LabelledPair]:
             yield LabelledPair(claimed("", question), document.titled, TRUE if answer_numbers else FALSE)
 
 
-def _wrong_sentences(
+def wrong_sentences(
     document: QuotedDocument, question: str, labelled_numbers: Collection[int], chance: Random
 ) -> list[int]:
     """The numbers of sentences that don't answer, the one that is most like the question first."""
