@@ -12,14 +12,24 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
+from functools import partial
 from threading import Event, Lock, Thread
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from assistant.errors import ModelError, SequiturError
 from assistant.judges import load as judges
 from assistant.judges.seated import seated
 from assistant.judges.stand_ins import StandIns
+from assistant.library import starter
+from assistant.library.collections import collection_documents
+from assistant.library.passages import document_of
+from assistant.library.remote import RemoteShelves
+from assistant.library.shelves import open_library, open_shelves, own_library, shelf_names
+from assistant.library.vectors import DenseShelves
+from assistant.llm import load as llms
+from assistant.llm.catalogue import Catalogue
+from assistant.llm.embedder import SentenceEmbedder
+from assistant.llm.known_models import KnownModel
 from assistant.llm.models import LOADING, Models
 from assistant.protocols import (
     LLM,
@@ -33,19 +43,16 @@ from assistant.protocols import (
     SupportJudgeOf,
 )
 from assistant.retrieve import retrievers
+from assistant.retrieve.encoder_pieces import Encoder
+from assistant.retrieve.encoders import open_encoder
+from assistant.retrieve.known_vectors import with_known_vectors
+from assistant.retrieve.own_documents import DocumentFilter, WithOwnDocuments
 from assistant.settings import Settings
 from assistant.steps.intent import intent_of
 from assistant.types import Choices, Wait
 from ptkb.extract import offers
 from ptkb.fields import fields_of
 from ptkb.told import likelihoods
-
-if TYPE_CHECKING:
-    from assistant.library.remote import RemoteShelves
-    from assistant.library.vectors import DenseShelves
-    from assistant.llm.embedder import SentenceEmbedder
-    from assistant.llm.known_models import KnownModel
-    from assistant.retrieve.encoder_pieces import Encoder
 
 _LOG = logging.getLogger(__name__)
 # Seconds that a question, and a changed choice, wait for vectors that are nearly made, as of a document just added.
@@ -203,11 +210,9 @@ class Loader:
         interval = sys.getswitchinterval()
         sys.setswitchinterval(_SWITCH_INTERVAL)
         try:
-            from assistant.llm.load import runs_in_own_process  # noqa: PLC0415 - may ask torch
-
-            llm_future = self._begin_llm() if runs_in_own_process(self._starting.llm) else None
+            llm_future = self._begin_llm() if llms.runs_in_own_process(self._starting.llm) else None
             self._embedder = self._stage("Sentence-BERT", self._load_embedder)
-            self._stage("Starter library", self._load_starter)
+            self._stage("Starter library", partial(starter.ensure_starter, self.settings))
             retriever = retrievers.retriever_module(self.settings.retrieve.retriever)
             if self.settings.retrieve.opensearch.address:
                 self._stage("OpenSearch", lambda progress: self._upload_library(retriever, progress))
@@ -271,20 +276,11 @@ class Loader:
             likelihoods(["I'm vegan."], embedder)
         return embedder
 
-    def _load_starter(self, progress: Progress) -> Path:
-        from assistant.library.starter import ensure_starter  # noqa: PLC0415 - starts the JVM
-
-        return ensure_starter(self.settings, progress)
-
     def _encode_library(self, progress: Progress) -> None:
-        from assistant.library.shelves import shelf_names  # noqa: PLC0415
-
         self._dense_shelves().make(shelf_names(self.settings.library, "me", self.settings), progress)
 
     def _begin_encoding(self) -> None:
         """Begin to make the vectors that are missing, in the background: until they are there, words are enough."""
-        from assistant.library.shelves import shelf_names  # noqa: PLC0415
-
         try:
             names = shelf_names(self.settings.library, "me", self.settings)
             if _is_encoded_unasked(names, self.settings):
@@ -293,8 +289,6 @@ class Loader:
             _LOG.info("%s", error)
 
     def _upload_library(self, retriever: retrievers.RetrieverModule, progress: Progress) -> None:
-        from assistant.library.shelves import shelf_names  # noqa: PLC0415
-
         names = shelf_names(self.settings.library, "me", self.settings)
         encodes = retriever.WAITS or (retriever.ENCODES and _is_encoded_unasked(names, self.settings))
         self._remote_shelves(encodes).make(names, progress)
@@ -313,11 +307,6 @@ class Loader:
         Raises:
             SequiturError: there is no such library, or it isn't ready within `patience` seconds.
         """
-        from assistant.library.collections import collection_documents  # noqa: PLC0415 - starts the JVM
-        from assistant.library.passages import document_of  # noqa: PLC0415
-        from assistant.library.shelves import open_library, own_library, shelf_names  # noqa: PLC0415
-        from assistant.retrieve.own_documents import DocumentFilter, WithOwnDocuments  # noqa: PLC0415
-
         own_name, documents = own_library(user), collection_documents(choices.library, user, self.settings)
         library = own_name if documents else choices.library
         remote = self._remote_shelves if self.settings.retrieve.opensearch.address else None
@@ -330,15 +319,11 @@ class Loader:
         return DocumentFilter(retriever, documents, document_of) if documents else retriever
 
     def _dense_shelves(self) -> DenseShelves:
-        from assistant.library.vectors import DenseShelves  # noqa: PLC0415
-
         with self._lock:
             self._dense = self._dense or DenseShelves(self.settings, self._load_encoder)
             return self._dense
 
     def _remote_shelves(self, encodes: bool) -> RemoteShelves:
-        from assistant.library.remote import RemoteShelves  # noqa: PLC0415
-
         with self._lock:
             if encodes not in self._remote:
                 encoder = self._load_encoder if encodes else None
@@ -374,8 +359,6 @@ class _Shelves:
 
     def words(self) -> Retriever:
         """See `retrievers.Indexes`; waits `patience` seconds for documents that are not in OpenSearch yet."""
-        from assistant.library.shelves import open_shelves  # noqa: PLC0415 - starts the JVM
-
         if self.remote:
             return self.remote(False).open(self._names(), self.patience)
         return open_shelves(self.library, self.user, self.settings)
@@ -399,15 +382,11 @@ class _Shelves:
             return None
 
     def _names(self) -> list[str]:
-        from assistant.library.shelves import shelf_names  # noqa: PLC0415
-
         return shelf_names(self.library, self.user, self.settings)
 
 
 def _is_encoded_unasked(names: Sequence[str], settings: Settings) -> bool:
     """Whether these libraries are so small that their vectors are made although nobody chose search by meaning."""
-    from assistant.library.shelves import open_library  # noqa: PLC0415 - starts the JVM
-
     return sum(len(open_library(name, settings)) for name in names) <= settings.retrieve.encode_up_to
 
 
@@ -417,9 +396,6 @@ def load_embedder(settings: Settings, progress: Progress) -> SentenceEmbedder:
     Raises:
         ModelError: it can't be had or loaded.
     """
-    from assistant.llm.catalogue import Catalogue  # noqa: PLC0415
-    from assistant.llm.embedder import SentenceEmbedder  # noqa: PLC0415
-
     return SentenceEmbedder(Catalogue.load().resolve(settings.embedder.model, settings, progress))
 
 
@@ -429,10 +405,6 @@ def load_encoder(settings: Settings, progress: Progress, embedder: SentenceEmbed
     Raises:
         ModelError: it can't be fetched or loaded, or it is only one half of a pair of encoders.
     """
-    from assistant.llm.catalogue import Catalogue  # noqa: PLC0415
-    from assistant.retrieve.encoders import open_encoder  # noqa: PLC0415
-    from assistant.retrieve.known_vectors import with_known_vectors  # noqa: PLC0415
-
     resolve, retrieve = Catalogue.load().resolve, settings.retrieve
     questions = resolve(retrieve.question_encoder, settings, progress) if retrieve.question_encoder else None
     encoder = open_encoder(
@@ -447,6 +419,4 @@ def load_llm(settings: Settings, progress: Progress) -> Engine:
     Raises:
         ModelError: it can't be had, trusted or loaded.
     """
-    from assistant.llm.load import load  # noqa: PLC0415
-
-    return load(settings, progress)
+    return llms.load(settings, progress)
