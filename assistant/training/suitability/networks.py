@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 import torch
@@ -44,9 +45,9 @@ def train_network(vectors: Array, labels: Array, epochs: int, seed: int, noise: 
     )
 
 
-def fit_logistic_curve(vectors: Array, labels: Sequence[bool], strength: float = 10) -> Array:
-    """The weights (d + 1,) of a logistic curve, the intercept last."""
-    regression = LogisticRegression(C=strength, max_iter=1000, class_weight="balanced").fit(vectors, labels)
+def fit_logistic_curve(vectors: Array, labels: Sequence[bool], balance: Literal["balanced"] | None = None) -> Array:
+    """The weights (d + 1,) of a logistic curve, the intercept last; both labels count the same if "balanced"."""
+    regression = LogisticRegression(C=10, max_iter=1000, class_weight=balance).fit(vectors, labels)
     return np.append(regression.coef_[0], regression.intercept_).astype(np.float32)
 
 

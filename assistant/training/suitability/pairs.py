@@ -13,7 +13,7 @@ from random import Random
 from typing import TypeVar
 
 from assistant.judges.suitability.names import JOINING, plain
-from assistant.training.suitability.tables import Group, Item, Tables, Tags
+from assistant.training.suitability.tables import Group, Ingredients, Item, Naming, Tables, Tags
 
 T = TypeVar("T")
 # A label that can't be had ends a recipe; so many tries in a row mean that a part of the tables is too small.
@@ -103,9 +103,7 @@ class _Maker:
 
     def _offered(self) -> Pair | None:
         group, item = self._draw_clash()
-        is_bare = self._random.random() < 0.3
-        text = item.name if is_bare else self._fill(self._pick(self._tables.frames[item.kind].offers), item)
-        return self._pair(group, text, True, "offered")
+        return self._pair(group, self._offer(item), True, "offered")
 
     def _free_offered(self) -> Pair | None:
         item = self._pick(self._tables.offers)
@@ -117,43 +115,33 @@ class _Maker:
         others = self._items_of_kind(item.kind)
         clash = self._random.random() < 0.6
         if not clash:
-            harmless = [other for other in others if group.clashes(other.tags) is False]
-            item, others = self._pick(harmless), harmless
-        text = self._fill(self._pick(self._tables.frames[item.kind].lists), item, others)
-        return self._pair(group, text, clash, "listed")
+            others = self._suiting(group, item.kind)
+            item = self._pick(others)
+        return self._pair(group, self._fill(self._tables.frames[item.kind].lists, item, others), clash, "listed")
 
     def _turned(self) -> Pair | None:
         group, item = self._draw_clash()
-        others = [other for other in self._items_of_kind(item.kind) if group.clashes(other.tags) is False]
-        text = self._fill(self._pick(self._tables.frames[item.kind].turned), item, others)
+        text = self._fill(self._tables.frames[item.kind].turned, item, self._suiting(group, item.kind))
         return self._pair(group, text, True, "turned")
 
     def _refused(self) -> Pair | None:
         group, item = self._draw_clash()
-        others = [other for other in self._items_of_kind(item.kind) if group.clashes(other.tags) is False]
-        text = self._fill(self._pick(self._tables.frames[item.kind].refusals), item, others)
+        text = self._fill(self._tables.frames[item.kind].refusals, item, self._suiting(group, item.kind))
         return self._pair(group, text, False, "refused")
 
     def _told(self) -> Pair | None:
         group, item = self._draw_clash()
-        text = self._fill(self._pick(self._tables.frames[item.kind].told), item)
-        return self._pair(group, text, False, "told")
+        return self._pair(group, self._fill(self._tables.frames[item.kind].told, item), False, "told")
 
     def _other_offered(self) -> Pair | None:
         group, clashing = self._draw_clash()
         is_near = self._random.random() < 0.75
         item = self._pick(self._items_of_kind(clashing.kind) if is_near else self._pool)
-        if group.clashes(item.tags) is not False:
-            return None
-        is_bare = self._random.random() < 0.3
-        text = item.name if is_bare else self._fill(self._pick(self._tables.frames[item.kind].offers), item)
-        return self._pair(group, text, False, "other offered")
+        return self._pair(group, self._offer(item), False, "other offered") if _suits(group, item) else None
 
     def _other_free(self) -> Pair | None:
         group, item = self._pick(self._tables.groups), self._pick(self._tables.offers)
-        if group.clashes(item.tags) is not False:
-            return None
-        return self._pair(group, item.name, False, "other free")
+        return self._pair(group, item.name, False, "other free") if _suits(group, item) else None
 
     def _free_from(self) -> Pair | None:
         """What is named like something that clashes, and is made without it."""
@@ -161,9 +149,7 @@ class _Maker:
         group = self._pick([group for group in self._tables.groups if group.clash.sure & item.tags.sure])
         if group.clash.sure & {"fish", "meat"} and not item.tags.sure & {"fish", "meat"}:
             return None  # "egg-free mayonnaise" may hold anything else that a vegan doesn't eat
-        is_bare = self._random.random() < 0.4
-        text = item.name if is_bare else self._fill(self._pick(self._tables.frames["food"].offers), item)
-        return self._pair(group, text, False, "free from")
+        return self._pair(group, self._offer(item, bare_share=0.4), False, "free from")
 
     def _idle(self) -> Pair | None:
         return self._pair(self._pick(self._tables.groups), self._pick(self._tables.idle), False, "idle")
@@ -172,8 +158,8 @@ class _Maker:
 
     def _opposite(self) -> Pair | None:
         group, item = self._draw_clash()
-        frames = self._tables.frames[item.kind]
-        text = self._fill(self._pick(frames.offers), item) if self._random.random() < 0.7 else item.name
+        offers = self._tables.frames[item.kind].offers
+        text = self._fill(offers, item) if self._random.random() < 0.7 else item.name
         return Pair(self._worded(self._pick(group.opposite)), self._dressed(text), False, "opposite")
 
     def _harmless(self) -> Pair | None:
@@ -181,44 +167,46 @@ class _Maker:
         item = self._pick(self._pool)
         text = self._pick(self._tables.idle) if draw < 0.2 else self._pick(self._tables.offers).name
         if draw > 0.5:
-            text = self._fill(self._pick(self._tables.frames[item.kind].offers), item)
+            text = self._fill(self._tables.frames[item.kind].offers, item)
         return Pair(self._worded(self._pick(self._tables.harmless)), self._dressed(text), False, "harmless")
 
-    # --- facts about one ingredient, and dishes made of it -----------------------------------------------------------
+    # --- facts about one thing, and dishes made of an ingredient -----------------------------------------------------
 
     def _ingredient(self) -> Pair | None:
         ingredients = self._tables.ingredients
         ingredient, other_ingredient = self._pick(ingredients.names), self._pick(ingredients.names)
-        recipe = self._random.choices(("clash", "other", "refused", "opposite"), (45, 25, 15, 15))[0]
+        recipe = self._draw_named_recipe()
         if recipe == "other" and ingredients.are_alike(ingredient, other_ingredient):
             return None
         dish = self._dish(other_ingredient if recipe == "other" else ingredient)
-        frames = self._tables.frames["food"]
-        text = self._fill(
-            self._pick(frames.refusals if recipe == "refused" else frames.offers), dish, self._items_of_kind("food")
-        )
-        if recipe in ("clash", "other") and self._random.random() < 0.3:
-            text = dish.name
-        facts = ingredients.opposites if recipe == "opposite" else ingredients.facts
-        fact = capitalised(self._pick(facts).format(i=ingredient))
-        if recipe == "refused" and other_ingredient in text:
-            return None
-        return Pair(self._worded(fact), self._dressed(text), recipe == "clash", f"ingredient {recipe}")
+        return self._about(ingredient, dish, self._items_of_kind("food"), ingredients, recipe, avoided=other_ingredient)
 
     def _named(self) -> Pair | None:
         """A fact about one thing that no group need know, beside that thing or another of its kind."""
         item = self._pick([item for item in self._tables.items if item.kind in self._tables.naming])
         other = self._pick(self._items_of_kind(item.kind))
-        naming, frames = self._tables.naming[item.kind], self._tables.frames[item.kind]
-        recipe = self._random.choices(("clash", "other", "refused", "opposite"), (45, 25, 15, 15))[0]
+        recipe = self._draw_named_recipe()
         if recipe == "other" and (_name_words(item.name) & _name_words(other.name) or item.tags.sure & other.tags.sure):
             return None
         offered = other if recipe == "other" else item
-        text = self._fill(self._pick(frames.refusals if recipe == "refused" else frames.offers), offered, [other])
+        return self._about(item.name, offered, [other], self._tables.naming[item.kind], recipe)
+
+    def _draw_named_recipe(self) -> str:
+        return self._random.choices(("clash", "other", "refused", "opposite"), (45, 25, 15, 15))[0]
+
+    def _about(
+        self, name: str, item: Item, others: list[Item], naming: Ingredients | Naming, recipe: str, avoided: str = ""
+    ) -> Pair | None:
+        """A fact about what has this name, and an item offered or refused; a refusal must not name what is avoided."""
+        frames = self._tables.frames[item.kind]
+        text = self._fill(frames.refusals if recipe == "refused" else frames.offers, item, others)
         if recipe in ("clash", "other") and self._random.random() < 0.3:
-            text = offered.name
-        fact = self._pick(naming.opposites if recipe == "opposite" else naming.facts).format(i=item.name)
-        return Pair(self._worded(capitalised(fact)), self._dressed(text), recipe == "clash", f"named {recipe}")
+            text = item.name
+        fact = capitalised(self._pick(naming.opposites if recipe == "opposite" else naming.facts).format(i=name))
+        if recipe == "refused" and avoided and avoided in text:
+            return None
+        kind = "ingredient" if isinstance(naming, Ingredients) else "named"
+        return Pair(self._worded(fact), self._dressed(text), recipe == "clash", f"{kind} {recipe}")
 
     def _own_ingredient(self) -> Pair | None:
         """A dish made up of an ingredient, for the facts of a group that knows the ingredient's tags."""
@@ -226,7 +214,7 @@ class _Maker:
         dish = self._dish(self._pick([name for name in ingredients.names if name in ingredients.tags]))
         group = self._pick([group for group in self._tables.groups if group.clash.sure & _FOOD_TAGS])
         clash = group.clashes(dish.tags)
-        text = self._fill(self._pick(self._tables.frames["food"].offers), dish)
+        text = self._fill(self._tables.frames["food"].offers, dish)
         return None if clash is None else self._pair(group, text, clash, "made up")
 
     def _dish(self, ingredient: str) -> Item:
@@ -244,8 +232,16 @@ class _Maker:
     def _items_of_kind(self, kind: str) -> list[Item]:
         return [item for item in self._pool if item.kind == kind]
 
-    def _fill(self, frame: str, item: Item, others: Sequence[Item] = ()) -> str:
-        candidates = [other for other in others if other.name != item.name]
+    def _suiting(self, group: Group, kind: str) -> list[Item]:
+        return [item for item in self._items_of_kind(kind) if _suits(group, item)]
+
+    def _offer(self, item: Item, bare_share: float = 0.3) -> str:
+        """The item offered, as often as this by its name alone."""
+        is_bare = self._random.random() < bare_share
+        return item.name if is_bare else self._fill(self._tables.frames[item.kind].offers, item)
+
+    def _fill(self, frames: Sequence[str], item: Item, others: Sequence[Item] = ()) -> str:
+        frame, candidates = self._pick(frames), [other for other in others if other.name != item.name]
         return fill_frame(frame, item, *(self._random.sample(candidates, 2) if len(candidates) > 1 else ()))
 
     def _pair(self, group: Group, text: str, clash: bool, recipe: str) -> Pair:
@@ -255,7 +251,7 @@ class _Maker:
         """A fact as people type it: with a few words before it, in small letters, without its full stop."""
         draw = self._random.random()
         if draw < 0.12:
-            fact = self._pick(self._tables.prefixes) + (fact if fact.startswith(("I ", "I'")) else uncapitalised(fact))
+            fact = self._pick(self._tables.prefixes) + within_sentence(fact)
         elif draw < 0.2:
             fact = fact.lower()
         return fact.rstrip(".") if self._random.random() < 0.15 else fact
@@ -279,6 +275,10 @@ _FOOD_TAGS = frozenset(
 )
 
 
+def _suits(group: Group, item: Item) -> bool:
+    return group.clashes(item.tags) is False
+
+
 def _name_words(name: str) -> set[str]:
     return set(plain(name).split()) - JOINING
 
@@ -291,3 +291,8 @@ def capitalised(text: str) -> str:
 def uncapitalised(text: str) -> str:
     """The text as it stands within one."""
     return text[:1].lower() + text[1:]
+
+
+def within_sentence(fact: str) -> str:
+    """A fact as it stands within a sentence, where "I" stays as it is."""
+    return fact if fact.startswith(("I ", "I'")) else uncapitalised(fact)

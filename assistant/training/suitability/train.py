@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.linear_model import LogisticRegression
 
 from assistant.experiment.measures import classification_measures
 from assistant.judges.suitability.knowledge import Knowledge
@@ -21,7 +20,7 @@ from assistant.judges.suitability.names import hidden, names, plain
 from assistant.judges.suitability.tags import ByTags, shape
 from assistant.protocols import Embedder
 from assistant.training.suitability.networks import fit_logistic_curve, train_network
-from assistant.training.suitability.pairs import Pair, fill_frame, make_pairs
+from assistant.training.suitability.pairs import Pair, capitalised, fill_frame, make_pairs, within_sentence
 from assistant.training.suitability.tables import Item, Part, Tables, Tags, load_tables
 
 Array = NDArray[np.float32]
@@ -84,8 +83,7 @@ def with_fitted_mix(knowledge: Knowledge, embedder: Embedder, dev: Sequence[Pair
     """The same, with what is learned from development pairs: how much each signal says."""
     judge = ByTags(knowledge, embedder)
     signals = np.stack([shape(judge.signals([pair.fact], [pair.text], Event())[0, 0]) for pair in dev])
-    regression = LogisticRegression(C=10, max_iter=1000).fit(signals, [pair.clash for pair in dev])
-    return replace(knowledge, mix=np.append(regression.coef_[0], regression.intercept_).astype(np.float32))
+    return replace(knowledge, mix=fit_logistic_curve(signals, [pair.clash for pair in dev]))
 
 
 def teach(tables: Tables, embedder: Embedder, seed: int) -> Knowledge:
@@ -167,10 +165,8 @@ class _Lesson:
         mixed_texts, labels = [], []
         for _ in range(MIXED_FACTS):
             first, second = random.randrange(len(wordings)), random.randrange(len(texts))
-            mixed_text = random.choice(("{} and {}", "{}, {}", "{} but {}", "{}. {}")).format(
-                texts[first].rstrip("."), _uncapitalised(texts[second])
-            )
-            mixed_texts.append(mixed_text)
+            frame = random.choice(("{} and {}", "{}, {}", "{} but {}", "{}. {}"))
+            mixed_texts.append(frame.format(texts[first].rstrip("."), within_sentence(texts[second])))
             labels.append(np.maximum(rows[first], rows[second]))
         named_facts, named_labels = self._named_facts(random)
         vectors = self.embedder.encode([*texts, *mixed_texts, *named_facts])
@@ -186,7 +182,7 @@ class _Lesson:
             for wordings, rules_out in ((naming.facts, True), (naming.opposites, False)):
                 for _ in range(NAMING_FACTS if items and wordings else 0):
                     item = random.choice(items)
-                    texts.append(_capital(random.choice(wordings).format(i=item.name)))
+                    texts.append(capitalised(random.choice(wordings).format(i=item.name)))
                     unsure = [rules_out and group.clashes(item.tags) is not False for group in groups]
                     rows.append(np.where(unsure, np.nan, 0).astype(np.float32))
         return texts, rows
@@ -238,7 +234,7 @@ class _Lesson:
         rows: list[tuple[str, bool]] = []
         for naming in self.tables.naming.values():
             for facts, rules_out in ((naming.facts, True), (naming.opposites, False)):
-                rows += [(_capital(fact.format(i="this")), rules_out) for fact in facts]
+                rows += [(capitalised(fact.format(i="this")), rules_out) for fact in facts]
         for group in self.tables.groups:
             for wording in group.wordings:
                 rows += [
@@ -292,11 +288,8 @@ class _Lesson:
         return [(hidden(text, name), self.known[name.plain]) for name in names(text, self.known) if name.known]
 
     def _curve(self, rows: Sequence[tuple[str, bool]]) -> Array:
-        return fit_logistic_curve(self.embedder.encode([text for text, _ in rows]), [label for _, label in rows])
-
-
-def _uncapitalised(fact: str) -> str:
-    return fact if fact.startswith(("I ", "I'")) else fact[:1].lower() + fact[1:]
+        texts, labels = zip(*rows, strict=True)
+        return fit_logistic_curve(self.embedder.encode(texts), labels, "balanced")
 
 
 def _one_hot(n: int, count: int) -> Array:
@@ -309,10 +302,6 @@ def _row(tags: Tags, all_tags: Sequence[str], unsure: float) -> list[float]:
     return [1.0 if tag in tags.sure else unsure if tag in tags.unsure else 0.0 for tag in all_tags]
 
 
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
 # Recipes whose facts rule nothing out.
 _IDLE_RECIPES = ("harmless", "opposite")
 
@@ -321,11 +310,8 @@ def threshold_of(dev: Sequence[Pair], scores: Sequence[float]) -> float:
     """The lowest with few enough false alarms, over all pairs without a clash and over facts that rule nothing out."""
     negative_scores = [score for pair, score in zip(dev, scores, strict=True) if not pair.clash]
     idle_scores = [score for pair, score in zip(dev, scores, strict=True) if pair.recipe in _IDLE_RECIPES]
-    thresholds = [
-        float(np.quantile(negative_scores, 1 - MAX_FALSE_ALARMS)),
-        *([float(np.quantile(idle_scores, 1 - MAX_IDLE_ALARMS))] if idle_scores else []),
-    ]
-    return max(thresholds)
+    threshold = float(np.quantile(negative_scores, 1 - MAX_FALSE_ALARMS))
+    return max(threshold, float(np.quantile(idle_scores, 1 - MAX_IDLE_ALARMS))) if idle_scores else threshold
 
 
 def _scores(judge: ByTags, pairs: Sequence[Pair]) -> list[float]:
