@@ -32,9 +32,21 @@ from assistant.experiment.conditions import model_of
 from assistant.experiment.datasets import Question, fingerprint, read_corpus
 from assistant.experiment.options import AsJson, Corpus, Questions, Sample, Seed
 from assistant.experiment.report import markdown
+from assistant.judges import adapted, packed
+from assistant.judges.relevance import blend as blends
+from assistant.judges.relevance.load import parts_of_blend
 from assistant.judges.suitability.knowledge import SHIPPED as SUITABILITY
+from assistant.judges.suitability.knowledge import Knowledge
+from assistant.judges.suitability.reader import LENGTH
 from assistant.judges.support.large import SHIPPED as SUPPORT_LARGE
 from assistant.judges.support.trained import SHIPPED as SUPPORT
+from assistant.library.corpus import load_corpus
+from assistant.library.starter import ensure_starter
+from assistant.llm.catalogue import Catalogue
+from assistant.retrieve import known_vectors
+from assistant.retrieve.bm25 import Bm25
+from assistant.retrieve.dense import rows_of
+from assistant.retrieve.encoders import open_encoder
 from assistant.settings import Settings
 
 if TYPE_CHECKING:
@@ -176,7 +188,6 @@ def _by_words(questions: list[Question], corpus: Path, contexts: int, knobs: Set
 
 
 def _by_llm(questions: list[Question], corpus: Path, contexts: int, knobs: Settings, dev: int) -> list[Example]:
-    from assistant.library.corpus import load_corpus  # noqa: PLC0415
     from assistant.training.relevance import likelihoods  # noqa: PLC0415
 
     run = likelihoods.open_run(_cache(corpus, contexts, knobs), corpus, contexts, model_of(knobs))
@@ -199,8 +210,6 @@ def pack(
     into: Annotated[Path, Option("--out", help="The folder for its packed form.")],
 ) -> None:
     """Pack a trained judge: a whole model in int8, a quarter of its size, an adapter in half precision."""
-    from assistant.judges import adapted, packed  # noqa: PLC0415 - torch
-
     size = adapted.pack(model, into) if (model / adapted.CONFIG).exists() else packed.pack(model, into)
     print_text(f"The packed model is {into}, {size / 1e6:.1f} MB.", error_console)
 
@@ -273,7 +282,6 @@ def reader(  # noqa: PLR0913 - the training's knobs
     options: MeasurementOptions,
 ) -> None:
     """Train the reader of the suitability judge, and weigh it with the tags; pack it with `train pack`."""
-    from assistant.judges.suitability.reader import LENGTH  # noqa: PLC0415
     from assistant.training.loop import MODEL  # noqa: PLC0415 - torch
     from assistant.training.suitability.reader import Lesson, train  # noqa: PLC0415 - torch
     from assistant.training.trainer import Plan  # noqa: PLC0415 - torch
@@ -310,7 +318,6 @@ Development = tuple[dict[str, list["Pair"]], list["Pair"]]
 
 
 def _weighed_blend(model: Path, base: str, knobs: Settings, development: Development, *, asked: bool) -> Blend:
-    from assistant.judges.suitability.knowledge import Knowledge  # noqa: PLC0415
     from assistant.training.suitability.reader import weigh  # noqa: PLC0415 - torch
 
     folder = Path(_resolved(base, knobs)) if base else None
@@ -446,9 +453,6 @@ def blend(
 
     The questions name their gold passages.
     """
-    from assistant.judges.relevance.blend import NAME, fit  # noqa: PLC0415
-    from assistant.judges.relevance.load import parts_of_blend  # noqa: PLC0415
-
     gold_questions = [
         question
         for question in sample.draw_questions(questions).values()
@@ -467,10 +471,10 @@ def blend(
             scores += [estimate.score for estimate in judge.estimate(question.text, passages, Event())]
             second_scores += second_scorer(question.text, passages)
             relevant += [passage.id in question.gold for passage in passages]
-    fitted_blend = fit(score_name, scores, second_scores, relevant)
-    fitted_blend.save(model / NAME)
+    fitted_blend = blends.fit(score_name, scores, second_scores, relevant)
+    fitted_blend.save(model / blends.NAME)
     print_summary(asdict(fitted_blend), options.as_json)
-    print_text(f"The blend is {model / NAME}.", error_console)
+    print_text(f"The blend is {model / blends.NAME}.", error_console)
 
 
 @app.command()
@@ -482,18 +486,12 @@ def vectors(
     options: MeasurementOptions,
 ) -> None:
     """Encode the starter library for search by meaning, so that nobody's first start has to."""
-    from assistant.library.starter import ensure_starter  # noqa: PLC0415 - starts the JVM
-    from assistant.retrieve.bm25 import Bm25  # noqa: PLC0415
-    from assistant.retrieve.dense import rows_of  # noqa: PLC0415
-    from assistant.retrieve.encoders import open_encoder  # noqa: PLC0415
-    from assistant.retrieve.known_vectors import SHIPPED, write  # noqa: PLC0415
-
     knobs = options.load_settings()
     library = Bm25(with_bar("Starter library", ensure_starter, knobs))
     encoder = open_encoder(Path(_resolved(knobs.embedder.model, knobs)))
     _, texts = rows_of(enumerate(library.passages()), (), encoder)
-    file = into or SHIPPED / f"{encoder.name}.npz"
-    count = with_bar("Vectors", write, file, texts.values(), encoder)
+    file = into or known_vectors.SHIPPED / f"{encoder.name}.npz"
+    count = with_bar("Vectors", known_vectors.write, file, texts.values(), encoder)
     print_summary({"vectors": count, "file": str(file)}, options.as_json)
 
 
@@ -502,8 +500,6 @@ def vectors(
 
 def _resolved(model: str, knobs: Settings, title: str = "Encoder") -> str:
     """The folder of the model to start from, fetched if need be."""
-    from assistant.llm.catalogue import Catalogue  # noqa: PLC0415
-
     return str(with_bar(title, Catalogue.load().resolve, model, knobs))
 
 
