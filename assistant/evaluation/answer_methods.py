@@ -34,11 +34,9 @@ class Method:
 
     def with_settings(self, parts: Parts) -> Parts:
         """The parts with this method's settings."""
-        test_settings = (
-            {"uncertainty": self.uncertainty, "unknown_threshold": self.threshold} if self.uncertainty else {}
-        )
-        example_settings = {"answer_examples": True} if self.examples else {}
-        return replace(parts, settings=parts.settings.changed(turn={**test_settings, **example_settings}))
+        test = {"uncertainty": self.uncertainty, "unknown_threshold": self.threshold} if self.uncertainty else {}
+        examples = {"answer_examples": True} if self.examples else {}
+        return replace(parts, settings=parts.settings.changed(turn=test | examples))
 
 
 def parse_method(name: str, loop: str) -> Method:

@@ -157,40 +157,32 @@ def prepare(experiment: Experiment) -> Material:
         SettingsError: a strategy or a loop that does not exist, or a strategy that can't be demonstrated.
     """
     methods = [parse_method(name, experiment.loop) for name in experiment.strategies]
-    for parsed_method in methods:
-        _strategy(parsed_method.strategy)
     shots = max(setting.shots for setting in experiment.settings)
-    if shots and (
-        thinking_strategies := [
-            parsed_method.strategy for parsed_method in methods if parsed_method.strategy in REASONING_STRATEGIES
-        ]
-    ):
+    for method in methods:
+        _strategy(method.strategy)
+    thinking_strategies = [method.strategy for method in methods if method.strategy in REASONING_STRATEGIES]
+    if shots and thinking_strategies:
         raise SettingsError(
             f"Demonstrations are answers without a thought, and '{thinking_strategies[0]}' thinks first; "
             "ask it without --shots, in a run of its own."
         )
-    check_loops([experiment.loop, *(parsed_method.loop for parsed_method in methods)])
+    check_loops([experiment.loop, *(method.loop for method in methods)])
     all_questions = read_questions(experiment.questions)
     corpus = read_corpus(experiment.corpus, {gold for question in all_questions for gold in question.gold})
     placed = any(setting.placement != "none" for setting in experiment.settings)
     _check(experiment, all_questions, corpus, placed)
     sample = experiment.draw(all_questions)
-    questions, left_out = usable_questions(
-        experiment.questions, sample, partial(_exclusion_reason, corpus=corpus, placed=placed), "asked"
-    )
-    return Material(
-        questions, corpus, left_out, draw_demonstrations(all_questions, sample, shots, experiment.seed) if shots else ()
-    )
+    why_not = partial(_exclusion_reason, corpus=corpus, placed=placed)
+    questions, left_out = usable_questions(experiment.questions, sample, why_not, "asked")
+    demonstrations = draw_demonstrations(all_questions, sample, shots, experiment.seed) if shots else ()
+    return Material(questions, corpus, left_out, demonstrations)
 
 
 def claim(experiment: Experiment, model: str) -> Row:
     """All that determines the rows of an experiment, besides their keys."""
     decided = claim_of_fields(experiment, "corpus", "questions", "seed", "skip", "loop")
-    return {
-        **decided,
-        "model": model,
-        **non_default_fields(experiment, "rounds", "iterations", "retriever", "uncertainty"),
-    }
+    unusual_options = non_default_fields(experiment, "rounds", "iterations", "retriever", "uncertainty")
+    return {**decided, "model": model, **unusual_options}
 
 
 def _strategy(name: str) -> Strategy:
@@ -230,9 +222,8 @@ class PassageProvider:
         if not setting.k:
             return ()
         passages = self._finder.find(loop or self._experiment.loop, question.text, setting.k, setting.k)
-        gold = [
-            self._corpus.passages[passage_id] for passage_id in question.gold if passage_id in self._corpus.passages
-        ]
+        by_id = self._corpus.passages
+        gold = [by_id[passage_id] for passage_id in question.gold if passage_id in by_id]
         return place_gold(passages, gold, setting.placement, f"{self._experiment.seed} {question.id}")
 
     def turn(self, setting: Setting, question: Question, loop: str) -> Turn:
@@ -290,17 +281,15 @@ class Answers(Task[AnswerRequest, Parts]):
 
     def _leave_known_out(self, run: Run[Key], parts: Parts, progress: Progress) -> None:
         requests = _keyed((CLOSED_BOOK, Setting(0), question) for question in self.material.questions)
-        run.fill(
-            [(key, partial(self.row, request, parts)) for key, request in requests.items()], len(requests), progress
-        )
+        todo = [(key, partial(self.row, request, parts)) for key, request in requests.items()]
+        run.fill(todo, len(requests), progress)
         question_rows = zip(self.material.questions, (run.rows[key] for key in requests), strict=True)
         remaining = [question for question, row in question_rows if not row["em"] or row["unanswerable"]]
         if not remaining:
             raise DataError("The model answers every question without a passage; leave --filter-known out.")
-        left_out = {"questions that the model answers without passages": len(requests) - len(remaining)}
-        self._set_material(
-            replace(self.material, questions=tuple(remaining), left_out={**self.material.left_out, **left_out})
-        )
+        known_count = {"questions that the model answers without passages": len(requests) - len(remaining)}
+        left_out = self.material.left_out | known_count
+        self._set_material(replace(self.material, questions=tuple(remaining), left_out=left_out))
 
     def row(self, item: AnswerRequest, parts: Parts) -> Row:
         """See `Task`."""
@@ -310,13 +299,12 @@ class Answers(Task[AnswerRequest, Parts]):
 
     def _answered(self, item: AnswerRequest, parts: Parts) -> tuple[Turn, str]:
         method_name, setting, question = item
-        parsed_method = parse_method(method_name, self._experiment.loop)
-        loop, strategy = parsed_method.loop, parsed_method.strategy
+        method = parse_method(method_name, self._experiment.loop)
+        loop, strategy = method.loop, method.strategy
         turn = Turn(question.text, question=question.text)
         cached_llm, demonstrations = parts.llm, self.material.demonstrations[: setting.shots]
-        parts = replace(
-            parsed_method.with_settings(parts), llm=Meter(RepetitionCutter(Demonstrator(parts.llm, demonstrations)))
-        )
+        llm = Meter(RepetitionCutter(Demonstrator(cached_llm, demonstrations)))
+        parts = replace(method.with_settings(parts), llm=llm)
         answering_strategy = _strategy(strategy)
         if setting.samples > 1:
             answering_strategy = sampled(answering_strategy, setting.samples, self._experiment.seed)

@@ -66,10 +66,8 @@ class Chat(Task[Question, Parts]):
     def claim(self) -> Row:
         """See `Task`."""
         settings = self.settings.model_dump(mode="json", include=_DECIDING_SETTINGS)
-        decided = {
-            **claim_of_fields(self, "questions"),
-            **claim_of_fields(self.choices, "loop", "strategy", "k", "retriever"),
-        }
+        decided = claim_of_fields(self, "questions")
+        decided |= claim_of_fields(self.choices, "loop", "strategy", "k", "retriever")
         return {**decided, "corpus": self.corpus.name, "model": model_of(self.settings), "settings": settings}
 
     def row(self, item: Question, parts: Parts) -> Row:
@@ -90,9 +88,8 @@ class Chat(Task[Question, Parts]):
         Raises:
             DataError: the other run lacks a question.
         """
-        if self.other_rows is not None and (
-            missing_ids := [question_id for question_id in self.items if question_id not in self.other_rows]
-        ):
+        other_ids = self.items if self.other_rows is None else self.other_rows
+        if missing_ids := [question_id for question_id in self.items if question_id not in other_ids]:
             raise DataError(f"The other run has no question '{missing_ids[0]}'; compare runs on the same sample.")
         mine, theirs = (
             DataFrame([run_rows[question_id] for question_id in self.items])
@@ -132,8 +129,7 @@ def row_of(question: Question, turn: Turn) -> Row:
         "right_source": any(citation.passage_id in question.gold for citation in turn.citations),
         "own": from_model,
         "citations": [
-            {"n": citation.n, "passage_id": citation.passage_id, "sentence": citation.sentence, "quote": citation.quote}
-            for citation in turn.citations
+            {"n": c.n, "passage_id": c.passage_id, "sentence": c.sentence, "quote": c.quote} for c in turn.citations
         ],
         "looked_again": "addresses" in turn.timings,
         "set_aside": turn.has_event("set_aside"),

@@ -210,10 +210,8 @@ def _checked(turn: Turn, parts: Parts, threshold: float) -> list[Row]:
     for passage in turn.passages:
         _ask([claim for claim in claims if passage.id in claim["cited"]], passage, turn, judge)
     for passage in turn.passages:
-        unsupported_claims = [
-            claim for claim in claims if passage.id not in claim["asked"] and not _is_supported(claim, threshold)
-        ]
-        _ask(unsupported_claims, passage, turn, judge)
+        open_claims = [claim for claim in claims if not _is_supported(claim, threshold)]
+        _ask([claim for claim in open_claims if passage.id not in claim["asked"]], passage, turn, judge)
     return claims
 
 

@@ -46,12 +46,10 @@ class Guesses(Task[Question, Parts]):
     def summarise(self, rows: Rows) -> Summary:
         """The share that is given as the reply, and of replies and of guesses those that hold the gold answer."""
         item_rows = [rows[question_id] for question_id in self.items]
-        reply_hits, guess_hits = (
-            [row["held"] for row in item_rows if row["guess"] == guess] for guess in (False, True)
-        )
-        shares = {"told": share_passed([not row["guess"] for row in item_rows])}
-        hits_by_name = {"gold answer in what is told": reply_hits, "gold answer in a guess": guess_hits}
-        return {
-            "questions": len(item_rows),
-            "measures": shares | {name: share_passed(hits) for name, hits in hits_by_name.items() if hits},
+        flags_by_name = {
+            "told": [not row["guess"] for row in item_rows],
+            "gold answer in what is told": [row["held"] for row in item_rows if not row["guess"]],
+            "gold answer in a guess": [row["held"] for row in item_rows if row["guess"]],
         }
+        shares = {name: share_passed(flags) for name, flags in flags_by_name.items() if flags}
+        return {"questions": len(item_rows), "measures": shares}

@@ -57,12 +57,8 @@ def ids_of(looked: LookedAtList, registry: Registry, data: Path) -> dict[str, li
         DataError: a file is missing or broken.
     """
     with TemporaryDirectory() as folder:
-        derive(
-            registry,
-            [sampled.file for question_set in looked.sets for sampled in question_set.samples],
-            data,
-            Path(folder),
-        )
+        files = [sampled.file for question_set in looked.sets for sampled in question_set.samples]
+        derive(registry, files, data, Path(folder))
 
         def drawn_ids(sampled: SampleSpec) -> list[str]:
             path = (Path(folder) if sampled.file in registry.derived else data) / sampled.file

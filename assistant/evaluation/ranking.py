@@ -103,10 +103,8 @@ def prepare(experiment: Experiment) -> Topics:
         "judged passages that the corpus lacks": len(judged) - len(corpus.passages),
         "queries without a text, which find nothing": sum(not queries[query] for query in sampled_ids),
     }
-    chosen_queries, labels = (
-        {query: queries[query] for query in sampled_ids},
-        {query: qrels[query] for query in sampled_ids},
-    )
+    chosen_queries = {query: queries[query] for query in sampled_ids}
+    labels = {query: qrels[query] for query in sampled_ids}
     return Topics(chosen_queries, labels, {missing: count for missing, count in remarks.items() if count})
 
 

@@ -19,7 +19,7 @@ from math import inf
 from threading import Event
 from typing import Annotated, Literal
 
-from pandas import DataFrame, Series, concat
+from pandas import DataFrame, concat
 from sklearn.metrics import precision_recall_fscore_support
 from typer import Option
 
@@ -95,10 +95,8 @@ def prepare(experiment: Experiment) -> Material:
     corpus = read_corpus(experiment.corpus, {gold for question in all_questions for gold in question.gold})
     has_unanswerable = any(question.unanswerable for question in all_questions)
     own = experiment.contexts == "own" or (experiment.contexts == "auto" and has_unanswerable)
-    exclusion_reason = partial(_exclusion_reason, corpus=corpus, own=own)
-    questions, left_out = usable_questions(
-        experiment.questions, experiment.draw(all_questions), exclusion_reason, "measured"
-    )
+    why_not = partial(_exclusion_reason, corpus=corpus, own=own)
+    questions, left_out = usable_questions(experiment.questions, experiment.draw(all_questions), why_not, "measured")
     return Material(questions, corpus, own, left_out)
 
 
@@ -132,19 +130,15 @@ class Estimates(Task[Question, tuple[Estimator, Retriever]]):
 
     def claim(self) -> Row:
         """See `Task`."""
-        decided = {
-            **claim_of_fields(self.experiment, "corpus", "questions", "depth"),
-            **claim_of_fields(self, "estimator", "model", "retriever"),
-        }
+        decided = claim_of_fields(self.experiment, "corpus", "questions", "depth")
+        decided |= claim_of_fields(self, "estimator", "model", "retriever")
         return {**decided, "contexts": "own" if self.material.own else "retrieved"}
 
     def row(self, item: Question, resources: tuple[Estimator, Retriever]) -> Row:
         """See `Task`."""
         estimator, retriever = resources
         corpus_passages, is_own = self.material.corpus.passages, self.material.own
-        own_passages = [
-            corpus_passages[passage_id] for passage_id in item.gold if is_own and passage_id in corpus_passages
-        ]
+        own_passages = [corpus_passages[gold] for gold in item.gold if is_own and gold in corpus_passages]
         # for a question without an answer no ranking is right or wrong: only its own passages are estimated
         passages = [] if is_own and item.unanswerable else retriever.search(item.text, self.experiment.depth)
         candidates = list({passage.id: passage for passage in (*passages, *own_passages)}.values())
@@ -158,9 +152,7 @@ class Estimates(Task[Question, tuple[Estimator, Retriever]]):
             "id": item.id,
             "passages": [passage.id for passage in passages],
             "own": [passage.id for passage in own_passages],
-            "scores": {
-                passage.id: round(relevance.score, 6) for passage, relevance in zip(candidates, relevances, strict=True)
-            },
+            "scores": {p.id: round(relevance.score, 6) for p, relevance in zip(candidates, relevances, strict=True)},
             "seconds": round(time.perf_counter() - start_time, 3),
             "error": error,
         }
@@ -227,35 +219,17 @@ def _judged(questions: Sequence[Question], rows: Sequence[Row], curves: Sequence
     lines = []
     for n, (question, row, curve) in enumerate(zip(questions, rows, curves, strict=True)):
         relevances = {passage_id: Relevance.of_score(score) for passage_id, score in row["scores"].items()}
-        calibrated = {
-            passage_id: curve.apply(relevance) if curve else relevance for passage_id, relevance in relevances.items()
-        }
+        calibrated = {name: curve.apply(relevance) if curve else relevance for name, relevance in relevances.items()}
         gold = set() if question.unanswerable else set(question.gold)
         passages = [Passage(passage_id, "", "") for passage_id in row["passages"]]
+        found = [calibrated[passage.id] for passage in passages]
         # where isotonic calibration makes two equal, the one that was found first comes first
-        orders = [
-            [
-                passage.id
-                for passage, _ in reranked(
-                    passages, [calibrated[passage.id] for passage in passages], len(passages), prior
-                )
-            ]
-            for prior in (0.0, PRIOR)
-        ]
-        ranks_by_order = [
-            {passage_id: rank for rank, passage_id in enumerate(order)} for order in (row["passages"], *orders)
-        ]
-        lines += [
-            (
-                n,
-                relevance.score,
-                calibrated[passage_id].confidence,
-                passage_id in gold,
-                passage_id in row["own"],
-                *(ranks.get(passage_id, inf) for ranks in ranks_by_order),
-            )
-            for passage_id, relevance in relevances.items()
-        ]
+        orders = [passages, *([p for p, _ in reranked(passages, found, len(found), prior)] for prior in (0.0, PRIOR))]
+        ranks_by_order = [{passage.id: rank for rank, passage in enumerate(order)} for order in orders]
+        for passage_id, relevance in relevances.items():
+            marks = (passage_id in gold, passage_id in row["own"])
+            places = (ranks.get(passage_id, inf) for ranks in ranks_by_order)
+            lines.append((n, relevance.score, calibrated[passage_id].confidence, *marks, *places))
     return DataFrame(lines, columns=["question", "score", "confidence", "relevant", "own", *_RANKS])
 
 
@@ -268,13 +242,11 @@ def _sets(passages: DataFrame, questions: int, k: int) -> DataFrame:
     shown = passages[passages["own"].where(with_own, passages["reranked"] < k)].groupby("question")
     others = passages[(passages["found"] < inf) & ~passages["relevant"] & ~with_own].groupby("question")
     answerable = shown["relevant"].any().reindex(range(questions), fill_value=False)
-    return DataFrame(
-        {
-            "confidence": shown["confidence"].max().reindex(range(questions), fill_value=0.0),
-            "unanswerable": ~answerable,
-            "without": others["confidence"].max().reindex(range(questions)).where(answerable),
-        }
-    )
+    return DataFrame({
+        "confidence": shown["confidence"].max().reindex(range(questions), fill_value=0.0),
+        "unanswerable": ~answerable,
+        "without": others["confidence"].max().reindex(range(questions)).where(answerable),
+    })  # fmt: skip
 
 
 def _rankings(experiment: Experiment, material: Material, passages: DataFrame) -> Summary:
@@ -304,23 +276,15 @@ def _left_out(shown: DataFrame) -> list[dict[str, float]]:
     `passages` is the share of all passages that are left out, `gold` that of the gold ones, and `lost` the share of
     questions that lose all their gold passages.
     """
-    is_gold = shown["relevant"].astype(bool)
-
-    def left_out_share(is_kept: Series) -> float:
-        return float(1 - is_kept.mean()) if len(is_kept) else 0.0
+    is_gold, confidences = shown["relevant"].astype(bool), shown.groupby("question")["confidence"]
 
     def losses_at(share: float) -> dict[str, float]:
-        confidences = shown.groupby("question")["confidence"]
-        is_kept = confidences.transform(
-            lambda values: above_relative_cutoff(list(values), share, DEFAULT_TOP_K)
-        ).astype(bool)
-        keeps_gold = is_kept[is_gold].groupby(shown["question"]).any()
-        return {
-            "share": share,
-            "passages": left_out_share(is_kept),
-            "gold": left_out_share(is_kept[is_gold]),
-            "lost": left_out_share(keeps_gold),
-        }
+        is_above = confidences.transform(lambda values: above_relative_cutoff(list(values), share, DEFAULT_TOP_K))
+        is_kept = is_above.astype(bool)
+        kept_gold = is_kept[is_gold]
+        kept = {"passages": is_kept, "gold": kept_gold, "lost": kept_gold.groupby(shown["question"]).any()}
+        losses = {name: float(1 - flags.mean()) if len(flags) else 0.0 for name, flags in kept.items()}
+        return {"share": share, **losses}
 
     return [losses_at(share) for share in RELATIVE_CUTOFFS]
 

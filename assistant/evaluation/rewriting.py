@@ -98,16 +98,13 @@ class Rewriting(Task[FollowUp, Parts]):
     def summarise(self, rows: Rows) -> Summary:
         """ROUGE-1, BLEU and exact match against the human rewrites: of the raw utterance and of our rewrite."""
         item_rows = [rows[follow_up_id] for follow_up_id in self.items]
+        retrieval = self._retrieval(rows, self.retriever, self.qrels) if self.retriever and self.qrels else None
         return {
             "follow_ups": len(item_rows),
             "rewritten": sum(row["ours"] != row["utterance"] for row in item_rows),
             "against_human": {variant: _likeness(item_rows, variant, self.seed) for variant in COMPARED_VARIANTS},
             **({"left_out": {"follow-ups that nobody rewrote": self.left_out}} if self.left_out else {}),
-            **(
-                {"retrieval": self._retrieval(rows, self.retriever, self.qrels)}
-                if self.retriever and self.qrels
-                else {}
-            ),
+            **({"retrieval": retrieval} if retrieval else {}),
         }
 
     def _retrieval(self, rows: Rows, retriever: Retriever, qrels: Qrels) -> Summary:
@@ -117,22 +114,15 @@ class Rewriting(Task[FollowUp, Parts]):
         that is than the utterance, and `gap_closed`, the share of the way from there to the human rewrite; both of
         nDCG@10.
         """
-        by_variant = {
-            variant: scores(
-                {follow_up_id: _found_ids(rows[follow_up_id], variant, retriever) for follow_up_id in self.items},
-                qrels,
-                RETRIEVAL_MEASURES,
-            )
-            for variant in VARIANTS
-        }
+        by_variant = {}
+        for variant in VARIANTS:
+            rankings = {name: _found_ids(rows[name], variant, retriever) for name in self.items}
+            by_variant[variant] = scores(rankings, qrels, RETRIEVAL_MEASURES)
         measured = {variant: means(by_measure, self.seed) for variant, by_measure in by_variant.items()}
         raw, _, ours, human = (measured[variant]["nDCG@10"]["value"] for variant in VARIANTS)
-        return {
-            "judged": len(self.items),
-            "variants": measured,
-            "gain": differences(by_variant["searched"], by_variant["utterance"], self.seed)["nDCG@10"],
-            "gap_closed": (ours - raw) / (human - raw) if human != raw else None,
-        }
+        gain = differences(by_variant["searched"], by_variant["utterance"], self.seed)["nDCG@10"]
+        gap_closed = (ours - raw) / (human - raw) if human != raw else None
+        return {"judged": len(self.items), "variants": measured, "gain": gain, "gap_closed": gap_closed}
 
 
 def rouge1(written: str, human: str) -> dict[str, float]:

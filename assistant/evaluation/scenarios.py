@@ -127,11 +127,7 @@ class Scenarios(Task[Scenario, PartsSource]):
 
     def claim(self) -> Row:
         """See `Task`."""
-        return {
-            **claim_of_fields(self, "scenarios", "model"),
-            **non_default_fields(self, "facts"),
-            **asdict(self.choices),
-        }
+        return claim_of_fields(self, "scenarios", "model") | non_default_fields(self, "facts") | asdict(self.choices)
 
     def row(self, item: Scenario, source: PartsSource) -> Row:
         """See `Task`.
@@ -151,13 +147,8 @@ class Scenarios(Task[Scenario, PartsSource]):
             "why": " ".join(reasons),
             "answer": turn.answer.text if turn.answer else "",
             "citations": [
-                {
-                    "n": citation.n,
-                    "passage_id": citation.passage_id,
-                    "title": titles.get(citation.passage_id, ""),
-                    "quote": citation.quote,
-                }
-                for citation in turn.citations
+                {"n": c.n, "passage_id": c.passage_id, "title": titles.get(c.passage_id, ""), "quote": c.quote}
+                for c in turn.citations
             ],
             "origin": turn.answer.origin if turn.answer else "",
             "seconds": round(turn.seconds, 3),
@@ -166,12 +157,8 @@ class Scenarios(Task[Scenario, PartsSource]):
     def summarise(self, rows: Rows) -> Summary:
         """The share that passed, over all and by kind in the file's order, with Wilson's 95 % intervals."""
         seconds = [rows[scenario_id]["seconds"] for scenario_id in self.items]
-        return {
-            **shares_by_kind(
-                (scenario.kind, rows[scenario_id]["passed"]) for scenario_id, scenario in self.items.items()
-            ),
-            "seconds": {"median": median(seconds), "slowest": max(seconds)},
-        }
+        shares = shares_by_kind((scenario.kind, rows[name]["passed"]) for name, scenario in self.items.items())
+        return {**shares, "seconds": {"median": median(seconds), "slowest": max(seconds)}}
 
     def details(self, summary: Summary, run: Run[str]) -> str:  # noqa: ARG002 - the signature is Task's
         """Every reply in full beside its verdict."""
@@ -190,16 +177,10 @@ def _run(turn: Turn, source: PartsSource, user: str) -> Turn:
 
 def _start(scenario: Scenario, choices: Choices) -> Turn:
     moment = now()
-    return Turn(
-        scenario.ask,
-        # as the conversation keeps them: without their markers
-        tuple(
-            Exchange(utterance, utterance, without_markers(reply, max_number=0).text)
-            for utterance, reply in scenario.history
-        ),
-        tuple(Fact(new_id(), text, moment, moment) for text in scenario.facts),
-        choices,
-    )
+    # as the conversation keeps them: without their markers
+    history = (Exchange(said, said, without_markers(reply, max_number=0).text) for said, reply in scenario.history)
+    facts = (Fact(new_id(), text, moment, moment) for text in scenario.facts)
+    return Turn(scenario.ask, tuple(history), tuple(facts), choices)
 
 
 @contextmanager
@@ -245,15 +226,9 @@ def _answer(scenario: Scenario, row: Row) -> str:
         *(f"Document: {document.name}" for document in scenario.documents),
         f"Asked: {scenario.ask}",
     ]
-    citation_lines = [f"[{citation['n']}] {citation['title']}: {citation['quote']}" for citation in row["citations"]]
-    lines = [
-        f"### {scenario.id}: {'passed' if row['passed'] else 'FAILED'}",
-        *(
-            f"- {' '.join(line.split())}"
-            for line in (*context, *([f"**{row['why']}**"] if row["why"] else []), *citation_lines)
-        ),
-        "",
-        *(f"> {line}" for line in row["answer"].splitlines()),
-        "",
-    ]
-    return "\n".join(lines)
+    context += [f"**{row['why']}**"] * bool(row["why"])
+    context += [f"[{citation['n']}] {citation['title']}: {citation['quote']}" for citation in row["citations"]]
+    heading = f"### {scenario.id}: {'passed' if row['passed'] else 'FAILED'}"
+    bullets = (f"- {' '.join(line.split())}" for line in context)
+    reply = (f"> {line}" for line in row["answer"].splitlines())
+    return "\n".join([heading, *bullets, "", *reply, ""])

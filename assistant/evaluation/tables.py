@@ -260,31 +260,20 @@ def rendered(provenance: Provenance, table: Table) -> str:
     plots = [f"![{Path(plot).stem}]({plot})" for run in provenance.runs for plot in run.get("plots", ())]
     lines = [line for run in provenance.runs for line in _lines(table, run["label"], run["summary"])]
     entry_columns = (*table.each.columns, *table.each.beside) if table.each else ()
-    sections = [
-        f"# {table.title}",
-        lead,
-        markdown_table(["", *table.columns, *entry_columns], lines),
-        table.note,
-        commands,
-        *plots,
-    ]
-    return "\n\n".join(filter(None, sections)) + "\n"
+    columns = markdown_table(["", *table.columns, *entry_columns], lines)
+    return "\n\n".join(filter(None, [f"# {table.title}", lead, columns, table.note, commands, *plots])) + "\n"
 
 
 def _lines(table: Table, label: str, summary: Mapping[str, Any]) -> list[list[str]]:
     cells = [_cell(summary, path) for path in table.columns.values()]
     if not table.each:
         return [[label, *cells]]
-    entry_paths, beside_paths = table.each.columns.values(), table.each.beside.values()
-    return [
-        [
-            f"{label}: {name}",
-            *cells,
-            *(_cell(entry, path) for path in entry_paths),
-            *(_cell(summary, path.format(name)) for path in beside_paths),
-        ]
-        for name, entry in _value_at(summary, table.each.of).items()
-    ]
+    lines = []
+    for name, entry in _value_at(summary, table.each.of).items():
+        entry_cells = [_cell(entry, path) for path in table.each.columns.values()]
+        beside_cells = [_cell(summary, path.format(name)) for path in table.each.beside.values()]
+        lines.append([f"{label}: {name}", *cells, *entry_cells, *beside_cells])
+    return lines
 
 
 def _cell(summary: Any, path: str) -> str:
@@ -305,17 +294,10 @@ def derive(registry: Registry, names: Sequence[str], data: Path, folder: Path) -
     """Write into a folder those files among `names` that are derived from others."""
     for name in (file_name for file_name in names if file_name in registry.derived):
         rule, path = registry.derived[name], folder / name
-        titles = (
-            {str(record["id"]): str(record["title"]) for _, record in records(data / rule.titles)}
-            if rule.titles
-            else {}
-        )
-        all_records = [record for _, record in records(data / rule.of)]
-        lines = (
-            all_records[-rule.last :]
-            if rule.last
-            else [record for record in all_records if _belongs(record, rule, titles)]
-        )
+        title_records = records(data / rule.titles) if rule.titles else ()
+        titles = {str(record["id"]): str(record["title"]) for _, record in title_records}
+        lines = [record for _, record in records(data / rule.of)]
+        lines = lines[-rule.last :] if rule.last else [line for line in lines if _belongs(line, rule, titles)]
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(jsonl(lines), encoding="utf-8")
 

@@ -44,9 +44,8 @@ class UncertaintyTests(Task[Question, Parts]):
 
     def row(self, item: Question, parts: Parts) -> Row:
         """See `Task`."""
-        passages = PassageProvider(self._experiment, self._material.corpus, parts).passages(
-            self._experiment.settings[0], item
-        )
+        provider = PassageProvider(self._experiment, self._material.corpus, parts)
+        passages = provider.passages(self._experiment.settings[0], item)
         values = {"facts": (), "question": item.text, "examples": parts.settings.turn.answer_examples}
         messages, _ = fit("factoid/concat", parts.llm, FACTOID_MAX_TOKENS, passages=passages, **values)
         [completion] = parts.llm.complete([messages], Options(max_tokens=FACTOID_MAX_TOKENS), Event())
@@ -73,21 +72,15 @@ class UncertaintyTests(Task[Question, Parts]):
         item_rows = [rows[question_id] for question_id in self.items]
         right = np.array([row["right"] for row in item_rows], dtype=bool)
         if right.all() or not right.any():
-            raise DataError(
-                f"All {len(item_rows)} answers are {'right' if right.all() else 'wrong'}; take more questions."
-            )
+            verdict = "right" if right.all() else "wrong"
+            raise DataError(f"All {len(item_rows)} answers are {verdict}; take more questions.")
         # a run that goes on may be older than one of the tests
         tests = [test for test in WAYS if all(test in row["confidence"] for row in item_rows)]
+        confidences_by_test = {test: np.array([row["confidence"][test] for row in item_rows]) for test in tests}
         seed = self._experiment.seed
-        return {
-            "questions": len(item_rows),
-            "right": float(right.mean()),
-            "ways": {
-                test: _test_summary(np.array([row["confidence"][test] for row in item_rows]), right, seed)
-                for test in tests
-            },
-            "left_out": self._material.left_out,
-        }
+        ways = {test: _test_summary(values, right, seed) for test, values in confidences_by_test.items()}
+        counts = {"questions": len(item_rows), "right": float(right.mean())}
+        return {**counts, "ways": ways, "left_out": self._material.left_out}
 
 
 def at_threshold(confidence: Floats, right: Flags, threshold: float) -> dict[str, float]:

@@ -73,9 +73,7 @@ def prepare(experiment: Experiment) -> dict[str, Question]:
     if experiment.k > experiment.depth:
         raise DataError(f"k is {experiment.k}, but only {experiment.depth} passages are asked; raise the depth.")
     questions = experiment.draw_questions(experiment.questions)
-    usable_questions = {
-        question_id: question for question_id, question in questions.items() if question.answers and question.gold
-    }
+    usable_questions = {name: question for name, question in questions.items() if question.answers and question.gold}
     if not usable_questions:
         raise DataError(f"No question of {experiment.questions} has answers and gold passages; give another file.")
     return usable_questions
@@ -127,16 +125,13 @@ class Weighing(Task[Question, Parts]):
         relevances, k = self.estimator.estimate(question, passages, Event()), self.experiment.k
         confidence = Confidence(set_confidence(relevances), parts.settings.relevance.threshold, self.estimator.name)
         turn = Turn(question, question=question, choices=Choices(k=k, form="factoid"), confidence=confidence)
-        estimated_passages = [
-            replace(passage, confidence=relevance.confidence)
-            for passage, relevance in zip(passages, relevances, strict=True)
-        ]
-        best_passages = [passage for passage, _ in reranked(estimated_passages, relevances, k)]
+        estimated_passages = list(zip(passages, relevances, strict=True))
+        best_passages = reranked(passages, relevances, k)
 
         def answer(is_reranked: bool, strategy: str, confidence_of: Callable[[float], float]) -> str:
             shown_passages = (
-                replace(passage, confidence=confidence_of(passage.confidence or 0.0))
-                for passage in (best_passages if is_reranked else estimated_passages[:k])
+                replace(passage, confidence=confidence_of(relevance.confidence))
+                for passage, relevance in (best_passages if is_reranked else estimated_passages[:k])
             )
             return _answer(in_full(strategy_named(strategy)), replace(turn, passages=tuple(shown_passages)), parts)
 
@@ -175,17 +170,12 @@ def _answer(step: Step, turn: Turn, parts: Parts) -> str:
 def _under_threshold(rows: Sequence[Row], hits: Sequence[float], experiment: Experiment) -> Summary:
     """The effect of saying "unanswerable" below the threshold, or of answering from the model's own knowledge there."""
     top_positions = [sorted(range(len(row["scores"])), key=lambda n: -row["scores"][n])[: experiment.k] for row in rows]
-    sets = DataFrame(
-        {
-            "confidence": [set_confidence([Relevance.of_score(score) for score in row["scores"]]) for row in rows],
-            "held": [
-                not set(row["gold_at"]).isdisjoint(positions)
-                for row, positions in zip(rows, top_positions, strict=True)
-            ],
-            "own": [exact_match(row["own"], row["gold"]) for row in rows],
-            "hit": hits,
-        }
-    )
+    sets = DataFrame({
+        "confidence": [set_confidence([Relevance.of_score(score) for score in row["scores"]]) for row in rows],
+        "held": [not set(row["gold_at"]).isdisjoint(top) for row, top in zip(rows, top_positions, strict=True)],
+        "own": [exact_match(row["own"], row["gold"]) for row in rows],
+        "hit": hits,
+    })  # fmt: skip
 
     def f1(subset: DataFrame, threshold: float) -> float:
         return float(f1_score(~subset["held"], subset["confidence"] < threshold, zero_division=0))
