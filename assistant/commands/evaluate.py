@@ -57,7 +57,18 @@ from assistant.evaluation.searching import Finder
 from assistant.experiment.batching import with_batching
 from assistant.experiment.conditions import model_of
 from assistant.experiment.datasets import GoldPlacement, read_corpus, read_qrels, read_queries
-from assistant.experiment.options import AsJson, Corpus, Jobs, OneLoop, Questions, Sample, ShownPassages, Split
+from assistant.experiment.options import (
+    AsJson,
+    BootstrapSeed,
+    Corpora,
+    Corpus,
+    Jobs,
+    OneLoop,
+    Questions,
+    Sample,
+    ShownPassages,
+    Split,
+)
 from assistant.experiment.runs import read_rows
 from assistant.ikat.topics import read_topics
 from assistant.judges.addresses import Addresses
@@ -134,12 +145,11 @@ def evaluate_answers(
 @command
 def evaluate_pool(
     files: Annotated[list[Path], Argument(metavar="SCORES", help="The files scores.csv of these runs.")],
-    seed: Annotated[int, Option(help="Seed of the bootstrap.")] = 0,
+    seed: BootstrapSeed = 0,
     as_json: AsJson = False,
 ) -> None:
     """Sum up several runs of `evaluate answers`, each on other questions of the same data, as if they were one."""
-    blocks = scores.summaries(scores.pool(files), seed)
-    print_summary({"settings": blocks}, as_json)
+    print_summary({"settings": scores.summaries(scores.pool(files), seed)}, as_json)
 
 
 @command
@@ -234,7 +244,7 @@ def evaluate_support(
             "trained judge; or 'addresses', the second look: does the claim answer the question as the evidence does?",
         ),
     ] = "",
-    corpus: Annotated[list[Path] | None, Option(help="Passages that pairs name; may be given again.")] = None,
+    corpus: Corpora = None,
     split: Split = "",
     sample: Sample,
     options: JudgeOptions,
@@ -244,21 +254,16 @@ def evaluate_support(
     knobs = options.load_settings()
     judge = judge or knobs.turn.support
     support_judge = _support(judge, knobs)
+    judge_pairs, threshold = support.by_judge(support_judge), support_judge.threshold
     with bar("Pairs") as progress:
-        judge_pairs = support.by_judge(support_judge)
-        summary, rows_judged = support.measure(
-            rows, judge_pairs, support_judge.threshold, lambda n: progress(n, len(rows))
-        )
-    options.finish({"judge": judge, **summary}, rows_judged)
+        summary, judged_rows = support.measure(rows, judge_pairs, threshold, lambda n: progress(n, len(rows)))
+    options.finish({"judge": judge, **summary}, judged_rows)
 
 
 def _support(name: str, knobs: Settings) -> SupportJudge:
     if name == ADDRESSES:
-        turn, embedder = knobs.turn, load_embedder(knobs, silent)
-        support_judge = _support(turn.support, knobs)
-        return Addresses(
-            load_llm(knobs, silent), support_judge, embedder, turn.addresses_threshold, turn.verdict_threshold
-        )
+        turn, embedder, judge = knobs.turn, load_embedder(knobs, silent), _support(knobs.turn.support, knobs)
+        return Addresses(load_llm(knobs, silent), judge, embedder, turn.addresses_threshold, turn.verdict_threshold)
     if name == BY_LLM:
         return ByLLM(load_llm(knobs, silent), knobs.turn.support_threshold, load_embedder(knobs, silent))
     return opened({"trained": SUPPORT, "large": LARGE}.get(name, Path(name)), knobs, silent)
@@ -268,10 +273,7 @@ def _support(name: str, knobs: Settings) -> SupportJudge:
 def evaluate_suitability(
     *,
     pairs: Annotated[
-        Path,
-        Option(
-            help="Pairs: a .jsonl[.gz] file of {fact, text, clash} lines, some with the question that is replied to."
-        ),
+        Path, Option(help="A .jsonl[.gz] file of {fact, text, clash} lines, some with the question that is replied to.")
     ],
     judge: Annotated[
         str,
@@ -280,7 +282,7 @@ def evaluate_suitability(
             "that comes with Sequitur, with the reader that is set (facts.suitability).",
         ),
     ] = "",
-    corpus: Annotated[list[Path] | None, Option(help="Passages that pairs point into; may be given again.")] = None,
+    corpus: Corpora = None,
     sample: Sample,
     options: JudgeOptions,
 ) -> None:
@@ -311,10 +313,7 @@ def evaluate_lists(
     """Of lists with items that clash with a fact, which items are left? Shares of those that suit and that clash."""
     rows, knobs = sample.draw_or_all(lists.read_lists(file)), options.load_settings()
     judge, llm = shipped(knobs, embedder_of(knobs), silent), language_model(knobs)
-    summary, rows_sifted = lists.measure(
-        rows, lambda fact: Sieve(judge, llm, [fact], lists.QUESTION, Event()), sample.seed
-    )
-    options.finish(summary, rows_sifted)
+    options.finish(*lists.measure(rows, lambda fact: Sieve(judge, llm, [fact], lists.QUESTION, Event()), sample.seed))
 
 
 @command
@@ -331,10 +330,8 @@ def evaluate_quoting(
     Some of the questions are answered by their gold passages; the others, which have no `answers`, are not.
     """
     knobs, sampled_questions = options.load_settings(), list(sample.draw_questions(questions).values())
-    gold_passages = read_corpus(
-        corpus, {gold_id for question in sampled_questions for gold_id in question.gold}
-    ).passages
-    passages = {name: replace(passage, own=own) for name, passage in gold_passages.items()}
+    gold_ids = {gold_id for question in sampled_questions for gold_id in question.gold}
+    passages = {name: replace(gold, own=own) for name, gold in read_corpus(corpus, gold_ids).passages.items()}
     with bar("Questions") as progress:
         rows = sentences.quote_rows(
             sampled_questions, passages, _relevance(knobs), _support(knobs.turn.support, knobs),
@@ -347,8 +344,7 @@ def evaluate_quoting(
 def evaluate_own_passages(
     *,
     files: Annotated[
-        list[Path],
-        Option("--scenarios", help="JSONL of {id, kind, documents, ask, expect, ...}; may be given again."),
+        list[Path], Option("--scenarios", help="JSONL of {id, kind, documents, ask, expect, ...}; may be given again.")
     ],
     unrelated: Annotated[Path, Option(help="Questions that none of the documents answers: JSONL of {id, question}.")],
     options: ResultOptions,
@@ -386,8 +382,7 @@ def evaluate_intents(
 
 
 def _answered_by_library(library: str, knobs: Settings, texts: Sequence[str]) -> list[bool]:
-    estimator = _relevance(knobs)
-    retriever = open_library(library, knobs)
+    estimator, retriever = _relevance(knobs), open_library(library, knobs)
     return [library_answers(text, retriever, estimator, knobs.relevance, Event()) for text in texts]
 
 
@@ -461,13 +456,10 @@ def evaluate_groundedness(  # noqa: PLR0913 - the experiment's knobs
     options: RunOptions,
 ) -> None:
     """Measure how many sentences of answers a passage supports, and the precision and recall of citations."""
-    sampled_questions, human_labels = (
-        sample.draw_questions(questions),
-        groundedness.Label.read(labels) if labels else [],
-    )
+    sampled_questions = sample.draw_questions(questions)
+    human_labels = groundedness.Label.read(labels) if labels else []
     knobs = by_words(options.load_settings(library=library))
-    if_unanswerable, corpus_name = knobs.relevance.if_unanswerable_for("factoid"), str(corpus or "")
-    choices = turn_options.choices(knobs, corpus_name, if_unanswerable)
+    choices = turn_options.choices(knobs, str(corpus or ""), knobs.relevance.if_unanswerable_for("factoid"))
     digest = knobs.turn.digest + (f" ({knobs.turn.summariser})" if knobs.turn.digest == "seq2seq" else "")
     threshold, model = knobs.turn.support_threshold, model_of(knobs)
     task = groundedness.Groundedness(
@@ -486,8 +478,7 @@ def evaluate_chat(
     corpus: Corpus,
     questions: Questions,
     beside: Annotated[
-        Path | None,
-        Option(help="The folder of another run on the same questions, to compare with."),
+        Path | None, Option(help="The folder of another run on the same questions, to compare with.")
     ] = None,
     sample: Sample,
     options: RunOptions,
@@ -495,9 +486,8 @@ def evaluate_chat(
     """Run whole chat turns; count gold answers in replies, what they rest on, and how often the fallback helps."""
     sampled_questions, knobs = sample.draw_questions(questions), options.load_settings()
     choices = TurnOptions().choices(knobs)
-    task = chat.Chat(
-        corpus, questions, sampled_questions, choices, knobs, sample.seed, read_rows(beside) if beside else None
-    )
+    other_rows = read_rows(beside) if beside else None
+    task = chat.Chat(corpus, questions, sampled_questions, choices, knobs, sample.seed, other_rows)
     options.perform(task, lambda: _turn_parts(knobs, corpus))
 
 
@@ -505,8 +495,7 @@ def evaluate_chat(
 def evaluate_scenarios(
     *,
     file: Annotated[
-        Path,
-        Option("--scenarios", help="A .jsonl[.gz] file of {id, kind, facts, history, documents, ask, expect, …}."),
+        Path, Option("--scenarios", help="A .jsonl[.gz] file of {id, kind, facts, history, documents, ask, expect, …}.")
     ],
     facts: Annotated[
         scenarios.FactPlacement, Option(help="Whether the facts are stored, or stated in the message or one before it.")
@@ -560,9 +549,7 @@ def evaluate_ptkb(
     ] = None,
     seen: Annotated[
         Path | None,
-        Option(
-            help="Judgements on which settings were chosen; turns that have none are also measured by themselves.",
-        ),
+        Option(help="Judgements on which settings were chosen; turns that have none are also measured by themselves."),
     ] = None,
     sample: Sample,
     options: ResultOptions,
@@ -586,12 +573,11 @@ def evaluate_ikat(
     run: Annotated[Path, Option(help="The folder of a run of `python -m assistant ikat`; some topics are enough.")],
     topics: Annotated[Path, Option(help="The topics that it was played with.")],
     facts: Annotated[
-        Path | None,
-        Option("--ptkb", help="Judgements of facts.", show_default="the topics' ptkb_provenance"),
+        Path | None, Option("--ptkb", help="Judgements of facts.", show_default="the topics' ptkb_provenance")
     ] = None,
     qrels: Annotated[Path | None, Option(help="Judgements of passages.")] = None,
     nuggets: Annotated[Path | None, Option(help="Nuggets of responses: JSONL of {turn, text}.")] = None,
-    seed: Annotated[int, Option(help="Seed of the bootstrap.")] = 0,
+    seed: BootstrapSeed = 0,
     options: ResultOptions,
 ) -> None:
     """Measure a run of TREC iKAT: facts, passages, and responses beside the track's own and against nuggets."""
@@ -623,7 +609,7 @@ def evaluate_memory(
 def evaluate_stated(
     *,
     messages: Annotated[Path, Option(help="JSONL of {text, states: [sentence]}.")],
-    seed: Annotated[int, Option(help="Seed of the bootstrap.")] = 0,
+    seed: BootstrapSeed = 0,
     options: ResultOptions,
 ) -> None:
     """Is what messages state of their writers found? Recall, and false alarms in messages that state nothing."""
@@ -672,8 +658,7 @@ def _retriever_label(knobs: Settings) -> str:
     """The retriever with its vectors or weights, for a run to state, since others give other rows."""
     retrieve, defaults = knobs.retrieve, RetrieveSettings()
     name = retrieve.retriever
-    weights = (
-        "" if (retrieve.k1, retrieve.b) == (defaults.k1, defaults.b) else f" (k1 {retrieve.k1:g}, b {retrieve.b:g})"
-    )
+    is_usual = (retrieve.k1, retrieve.b) == (defaults.k1, defaults.b)
+    weights = "" if is_usual else f" (k1 {retrieve.k1:g}, b {retrieve.b:g})"
     encoders = f"{retrieve.encoder or knobs.embedder.model} {retrieve.question_encoder}".strip()
     return f"{name}{weights} ({encoders})" if retrievers.retriever_module(name).ENCODES else name + weights

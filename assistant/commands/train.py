@@ -30,7 +30,7 @@ from assistant.commands.progress_bars import bar, with_bar
 from assistant.errors import DataError
 from assistant.experiment.conditions import model_of
 from assistant.experiment.datasets import Question, fingerprint, read_corpus
-from assistant.experiment.options import AsJson, Corpus, Questions, Sample, Seed
+from assistant.experiment.options import AsJson, BootstrapSeed, Corpora, Corpus, Questions, Sample, Seed
 from assistant.experiment.report import markdown
 from assistant.judges import adapted, packed
 from assistant.judges.relevance import blend as blends
@@ -78,7 +78,6 @@ ThingPairs = Annotated[
     Path | None,
     Option(help="Pairs of the same form whose texts only name things, to choose the weight for texts of few words."),
 ]
-Corpora = Annotated[list[Path] | None, Option(help="Passages that pairs point into; may be given again.")]
 Length = Annotated[int, Option(min=16, help="Tokens read of question and passage together.")]
 
 
@@ -226,7 +225,7 @@ def quality(
         bool,
         Option("--unseen", help="Also measure each source with a model that was trained without it; takes minutes."),
     ] = False,
-    seed: Annotated[int, Option(help="Seed of the bootstrap.")] = 0,
+    seed: BootstrapSeed = 0,
     as_json: AsJson = False,
 ) -> None:
     """Train the classifier of passage quality: reliable, unreliable or junk."""
@@ -360,8 +359,7 @@ def support(  # noqa: PLR0913 - the training's knobs
     rate: Rate = 1e-4,
     length: Annotated[int, Option(min=16, max=512, help="Leave out pairs that have more tokens.")] = 256,
     hand: Annotated[
-        Path | None,
-        Option(help="Pairs labelled by hand: the threshold is chosen on their split 'dev', too."),
+        Path | None, Option(help="Pairs labelled by hand: the threshold is chosen on their split 'dev', too.")
     ] = None,
     rank: Rank = 0,
     adapter: Adapter = None,
@@ -453,11 +451,8 @@ def blend(
 
     The questions name their gold passages.
     """
-    gold_questions = [
-        question
-        for question in sample.draw_questions(questions).values()
-        if question.gold and not question.unanswerable
-    ]
+    all_questions = sample.draw_questions(questions).values()
+    gold_questions = [question for question in all_questions if question.gold and not question.unanswerable]
     if not gold_questions:
         raise DataError(f"No question of {questions} names a gold passage; give another file.")
     knobs = by_words(options.load_settings())

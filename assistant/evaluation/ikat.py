@@ -86,38 +86,30 @@ def measure(
     ranked_ids = {turn: [fact["id"] for fact in turn_facts] for turn, turn_facts in facts.items()}
     used_ids = {turn: [fact["id"] for fact in turn_facts if fact["used"]] for turn, turn_facts in facts.items()}
     passages = {turn: played_rows[turn]["ranking"] for turn in turns if labels.passages.get(turn)}
+    fact_sets = scores(used_ids, labels.facts, FACT_SET_MEASURES)
     measured_by_kind = {
-        "facts": scores(ranked_ids, labels.facts, FACT_RANKING_MEASURES).join(
-            scores(used_ids, labels.facts, FACT_SET_MEASURES)
-        ),
+        "facts": scores(ranked_ids, labels.facts, FACT_RANKING_MEASURES).join(fact_sets),
         "passages": scores(passages, labels.passages, PASSAGE_MEASURES),
     }
     for kind, measured in measured_by_kind.items():
         for turn, values in measured.add_prefix(f"{kind}, ").to_dict("index").items():
             rows[turn] |= values
-    nugget_verdicts = {
-        turn: _nugget_verdicts(played_rows[turn], labels.nuggets[turn], judge)
-        for turn in turns
-        if labels.nuggets.get(turn)
-    }
-    for turn, verdicts in nugget_verdicts.items():
+    for turn in (turn for turn in turns if labels.nuggets.get(turn)):
+        verdicts = _nugget_verdicts(played_rows[turn], labels.nuggets[turn], judge)
         rows[turn] |= {"nuggets": len(verdicts), "nuggets held": sum(verdicts)}
     row_list = list(rows.values())
+    likeness = {name: [row[name] for row in row_list] for name in ("ROUGE-1 recall", "ROUGE-1 F1")}
+    measured_kinds = {kind: measured for kind, measured in measured_by_kind.items() if len(measured)}
+    nuggets, held = ([row[name] for row in row_list if name in row] for name in ("nuggets", "nuggets held"))
     complete_topics = [topic for topic in topics.topics if all(turn.id in played_rows for turn in topic.turns)]
     return {
         "turns": len(turns),
         "topics, whole": len(complete_topics),
         "with a citation": share_passed([row["cited"] for row in row_list]),
         "said to be unknown": share_passed([row["unknown"] for row in row_list]),
-        "like the canonical response": means(
-            {name: [row[name] for row in row_list] for name in ("ROUGE-1 recall", "ROUGE-1 F1")}, seed
-        ),
-        **{
-            name: {"turns": len(measured), **means(measured, seed)}
-            for name, measured in measured_by_kind.items()
-            if len(measured)
-        },
-        **({"nugget recall": _recall(list(nugget_verdicts.values()), seed)} if nugget_verdicts else {}),
+        "like the canonical response": means(likeness, seed),
+        **{kind: {"turns": len(measured), **means(measured, seed)} for kind, measured in measured_kinds.items()},
+        **({"nugget recall": {**ratio(held, nuggets, seed), "n": sum(nuggets)}} if nuggets else {}),
         **{f"{name}, median": float(median(row[name] for row in row_list)) for name in ("words", "seconds")},
     }, row_list
 
@@ -140,7 +132,3 @@ def _nugget_verdicts(played_row: Row, nuggets: Sequence[str], judge: SupportJudg
     response = (Passage("response", "", played_row["response"]),)
     verdicts = judge.judge([Claim(nugget, response, played_row["question"]) for nugget in nuggets], Event())
     return [verdict.state == "supported" for verdict in verdicts]
-
-
-def _recall(verdicts_by_turn: Sequence[Sequence[bool]], seed: int) -> dict[str, float]:
-    return {**ratio(map(sum, verdicts_by_turn), map(len, verdicts_by_turn), seed), "n": sum(map(len, verdicts_by_turn))}

@@ -137,9 +137,6 @@ def _completion(reply: dict[str, Any]) -> Completion:
 
 
 def _key(kind: str, messages: Messages, parameters: Options | tuple[str, ...]) -> str:
-    request = [
-        kind,
-        [asdict(message) for message in messages],
-        asdict(parameters) if isinstance(parameters, Options) else parameters,
-    ]
+    options = asdict(parameters) if isinstance(parameters, Options) else parameters
+    request = [kind, [asdict(message) for message in messages], options]
     return hashlib.sha256(json.dumps(request).encode()).hexdigest()[:32]

@@ -14,6 +14,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -278,7 +279,8 @@ def fingerprint(path: Path) -> str:
     Raises:
         DataError: the file can't be read.
     """
-    return str(_guarded(path, lambda: hashlib.sha256(path.read_bytes()).hexdigest()))
+    with _read_errors(path):
+        return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _question(location: str, record: dict[str, Any], seen_ids: set[str]) -> Question:
@@ -319,24 +321,18 @@ def _list(location: str, record: dict[str, Any], key: str) -> tuple[str, ...]:
 
 
 def _lines(path: Path) -> Iterator[tuple[str, str]]:
-    with _guarded(path, lambda: _open(path)) as file:
-        numbered = enumerate(file, 1)
-        while True:
-            number, line = _guarded(path, lambda: next(numbered, (0, "")))
-            if not number:
-                return
+    opener = gzip.open if path.suffix == ".gz" else open
+    with _read_errors(path), cast("IO[str]", opener(path, "rt", encoding="utf-8-sig")) as file:
+        for number, line in enumerate(file, 1):
             if line.strip():
                 yield f"{path.name}, line {number}", line
 
 
-def _open(path: Path) -> IO[str]:
-    opener = gzip.open if path.suffix == ".gz" else open
-    return cast("IO[str]", opener(path, "rt", encoding="utf-8-sig"))
-
-
-def _guarded(path: Path, read: Callable[[], T]) -> T:
+@contextmanager
+def _read_errors(path: Path) -> Iterator[None]:
+    """Within this, what keeps a file from being read is a `DataError`."""
     try:
-        return read()
+        yield
     except UnicodeDecodeError as error:
         raise DataError(f"The file {path} is not UTF-8 text ({error.reason}); save it as UTF-8.") from error
     except (OSError, EOFError, zlib.error) as error:

@@ -93,12 +93,8 @@ def auc(scores: Floats, labels: NDArray[np.bool_], seed: int = 0) -> Estimate:
     from sklearn.metrics import roc_auc_score  # noqa: PLC0415 - takes a second to import
 
     def draw_auc(draw_scores: Floats, draw_labels: NDArray[np.bool_]) -> float:
-        # a draw of one label alone has no AUC
-        return (
-            float(roc_auc_score(draw_labels, draw_scores))
-            if draw_labels.any() and not draw_labels.all()
-            else float("nan")
-        )
+        is_mixed = draw_labels.any() and not draw_labels.all()  # a draw of one label alone has no AUC
+        return float(roc_auc_score(draw_labels, draw_scores)) if is_mixed else float("nan")
 
     with catch_warnings():
         simplefilter("ignore", DegenerateDataWarning)  # of such draws
@@ -131,13 +127,8 @@ def classification_measures(
     recall, false_alarms = share(true_positives, false_negatives), share(false_positives, true_negatives)
     if recall is not None and false_alarms is not None:
         auc, balanced_accuracy = float(roc_auc_score(labels, scores)), (recall + 1 - false_alarms) / 2
-    measures = {"auc": auc, "balanced_accuracy": balanced_accuracy}
-    return {
-        **measures,
-        "precision": share(true_positives, false_positives),
-        "recall": recall,
-        "false_alarms": false_alarms,
-    }
+    measures = {"auc": auc, "balanced_accuracy": balanced_accuracy, "precision": share(true_positives, false_positives)}
+    return {**measures, "recall": recall, "false_alarms": false_alarms}
 
 
 def reliability(confidences: Sequence[float], relevant: Sequence[bool], bins: int = 10) -> DataFrame:

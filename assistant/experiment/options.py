@@ -60,6 +60,8 @@ Thresholds = Annotated[
         show_default="0.5 to 0.9",
     ),
 ]
+Corpora = Annotated[list[Path] | None, Option(help="Passages that pairs point into; may be given again.")]
+BootstrapSeed = Annotated[int, Option(help="Seed of the bootstrap.")]
 Split = Annotated[str, Option(help="Only pairs of this split, where the file names any.")]
 AsJson = Annotated[bool, Option("--json", help="Print the summary as JSON.")]
 
