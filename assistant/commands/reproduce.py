@@ -60,10 +60,8 @@ def reproduce(  # noqa: PLR0913 - one parameter an option
     """Make tables of docs/results again, from raw files to Markdown, and store their rows; or list them."""
     registry = tables.read_registry(checkout)
     if looked:
-        ids_by_set = looked_at.ids_of(
-            tables.read_list(checkout / looked_at.LIST_FILE, looked_at.LookedAtList), registry, data or Path()
-        )
-        print_text(str(looked_at.write(ids_by_set, checkout)))
+        listed = tables.read_list(checkout / looked_at.LIST_FILE, looked_at.LookedAtList)
+        print_text(str(looked_at.write(looked_at.ids_of(listed, registry, data or Path()), checkout)))
         return
     chosen_tables = {name: registry.table(name) for name in names or registry.tables}
     if pages:
@@ -132,11 +130,10 @@ def _check_data(registry: Registry, table: Table, data: Path | None) -> None:
     """
     for name in table.data:
         if not data or not (data / name).exists():
-            source_entry = registry.data[name]
-            how_made = f" {source_entry.made}" if source_entry.made else ""
+            file = registry.data[name]
             raise DataError(
-                f"'{table.title}' needs {name} in the folder of --data: {source_entry.what}, from {source_entry.source}"
-                f" ({source_entry.licence}).{how_made}"
+                f"'{table.title}' needs {name} in the folder of --data: {file.what}, from {file.source}"
+                f" ({file.licence}). {file.made}".rstrip()
             )
 
 
@@ -172,8 +169,8 @@ class Maker:
                 models |= {json.loads((run_folder / CLAIM).read_text(encoding="utf-8")).get("model", "")} - {""}
             # with which files it was made, and what was left out, says nothing to others
             shared_summary = {key: value for key, value in summary.items() if key not in {"run", "left_out"}}
-            run_record = {"label": run.label, "command": run.command, "summary": shared_summary}
-            runs.append({**run_record, "plots": self._plots(run_folder, name, n)})
+            plots = self._plots(run_folder, name, n)
+            runs.append({"label": run.label, "command": run.command, "summary": shared_summary, "plots": plots})
         digests = {file_name: fingerprint(self.data / file_name) for file_name in table.data}
         return Provenance(name, commit, code, _today(), ", ".join(sorted(models)), table.seed, digests, runs), rows
 
@@ -190,11 +187,8 @@ class Maker:
         arguments = shlex.split(command.format(data=self.data, work=folder))
         arguments += ["--out", str(run_folder), "--json", "--settings", str(folder / "usual.toml")]
         # what somebody has set for themselves is not what is measured
-        environ = {
-            name: value
-            for name, value in os.environ.items()
-            if not name.startswith(PREFIX) or name == _DATA_DIR_VARIABLE
-        }
+        set_names = {name for name in os.environ if name.startswith(PREFIX)} - {_DATA_DIR_VARIABLE}
+        environ = {name: value for name, value in os.environ.items() if name not in set_names}
         process = subprocess.run(
             [sys.executable, "-m", "assistant", *arguments],
             cwd=self.checkout,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -185,12 +185,11 @@ def _groups(part: Part, seed: int, known: bool) -> tuple[Group, ...]:
 
 def _ingredients(select: Any, implied: Mapping[str, str]) -> Ingredients:
     table = read_table("ingredients")
-    tags = {name: Tags.parse(text, implied) for name, text in table["tags"].items()}
     return Ingredients(
         names=select(table["names"]),
         pairs=tuple(frozenset(pair) for pair in table["pairs"]),
         dishes={dish: Tags.parse(text, implied) for dish, text in table["dishes"].items()},
-        tags=tags,
+        tags={name: Tags.parse(text, implied) for name, text in table["tags"].items()},
         facts=select(table["facts"]),
         opposites=select(table["opposites"]),
     )
@@ -200,16 +199,12 @@ def _naming(kinds: Iterable[str], select: Any) -> dict[str, Naming]:
     """How facts name things, a kind each; of food as of ingredients."""
     named_things, ingredients = read_table("facts")["named"], read_table("ingredients")
     rows = {kind: named_things.get(kind, ingredients) for kind in kinds}
-    return {kind: Naming(tuple(select(row["facts"])), tuple(select(row["opposites"]))) for kind, row in rows.items()}
+    return {kind: Naming(select(row["facts"]), select(row["opposites"])) for kind, row in rows.items()}
 
 
 def _frames(table: Mapping[str, Any], kind: str, select: Any) -> Frames:
-    def texts_under(key: str) -> tuple[str, ...]:
-        return tuple(select([*table["any"].get(key, ()), *table.get(kind, {}).get(key, ())]))
-
-    return Frames(
-        texts_under("offers"), texts_under("refusals"), texts_under("turned"), texts_under("lists"), texts_under("told")
-    )
+    names = [field.name for field in fields(Frames)]
+    return Frames(*(select([*table["any"].get(name, ()), *table.get(kind, {}).get(name, ())]) for name in names))
 
 
 @cache

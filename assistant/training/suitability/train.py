@@ -63,9 +63,8 @@ def train(folder: Path, embedder: Embedder, seed: int) -> dict[str, Any]:
         {"threshold": t, "test": {"familiar": {pairs, auc, precision, recall, false_alarms}, "known": ..., "new": ...}}
     """
     dev_pairs = [pair for pairs in held_out_pairs("dev", seed).values() for pair in pairs]
-    part_judge = ByTags(
-        with_fitted_mix(teach(load_tables("train", seed), embedder, seed), embedder, dev_pairs), embedder
-    )
+    part_knowledge = teach(load_tables("train", seed), embedder, seed)
+    part_judge = ByTags(with_fitted_mix(part_knowledge, embedder, dev_pairs), embedder)
     description = (
         f"the recipe's development pairs, seed {seed}: at most {MAX_FALSE_ALARMS:.0%} of those without a clash "
         f"count as one, and {MAX_IDLE_ALARMS:.0%} of those whose facts rule nothing out"
@@ -73,10 +72,9 @@ def train(folder: Path, embedder: Embedder, seed: int) -> dict[str, Any]:
     threshold = threshold_of(dev_pairs, _scores(part_judge, dev_pairs))
     full_knowledge = teach(load_tables("all", seed), embedder, seed)
     replace(full_knowledge, mix=part_judge.knowledge.mix, threshold=threshold, chosen_on=description).save(folder)
-    test_measures = {
-        name: _measured(part_judge, pairs, threshold) for name, pairs in held_out_pairs("test", seed).items()
-    }
-    return {"threshold": threshold, "test": test_measures}
+    test_pairs = held_out_pairs("test", seed)
+    measures = {name: _measured(part_judge, pairs, threshold) for name, pairs in test_pairs.items()}
+    return {"threshold": threshold, "test": measures}
 
 
 def with_fitted_mix(knowledge: Knowledge, embedder: Embedder, dev: Sequence[Pair]) -> Knowledge:
@@ -160,7 +158,8 @@ class _Lesson:
         groups, random = self.tables.groups, self.random()
         wordings = [(wording, n) for n, group in enumerate(groups) for wording in group.wordings]
         idle_texts = [*(text for group in groups for text in group.opposite), *self.tables.harmless]
-        rows = [_one_hot(n, len(groups)) for _, n in wordings] + [np.zeros(len(groups), np.float32)] * len(idle_texts)
+        one_hot = np.eye(len(groups), dtype=np.float32)
+        rows = [one_hot[n] for _, n in wordings] + [np.zeros(len(groups), np.float32)] * len(idle_texts)
         texts = [*(wording for wording, _ in wordings), *idle_texts]
         mixed_texts, labels = [], []
         for _ in range(MIXED_FACTS):
@@ -208,16 +207,11 @@ class _Lesson:
 
     def _unknown_names(self) -> set[str]:
         """Words of frames, facts and sentences that name nothing known."""
-        frames = (
-            frame
-            for kind_frames in self.tables.frames.values()
-            for frame in (*kind_frames.offers, *kind_frames.refusals, *kind_frames.told)
-        )
-        texts = (*frames, *self.tables.harmless)
+        frames = self.tables.frames.values()
+        texts = [text for frame in frames for text in (*frame.offers, *frame.refusals, *frame.told)]
+        texts += self.tables.harmless
         unknown_texts = {name.text for text in texts for name in names(text, self.known) if not name.known}
-        return {
-            text for text in unknown_texts if "{" not in text and len(text) > 2 and text.lower() not in {"x", "y", "z"}
-        }
+        return {text for text in unknown_texts if "{" not in text and len(text) > 2}
 
     def ordinary(self) -> frozenset[str]:
         """Plain words that several facts have and that name nothing known."""
@@ -275,11 +269,8 @@ class _Lesson:
                     for slot in (slot for slot in "xyz" if f"{{{slot}}}" in frame or f"{{{slot.upper()}}}" in frame):
                         for _ in range(FILLS_PER_FRAME):
                             drawn_items = random.sample(items, 3)
-                            named_items = [
-                                replace(item, name="this") if key == slot else item
-                                for key, item in zip("xyz", drawn_items, strict=True)
-                            ]
-                            yield fill_frame(frame, *named_items), slot in offered_slots
+                            drawn_items["xyz".index(slot)] = replace(drawn_items["xyz".index(slot)], name="this")
+                            yield fill_frame(frame, *drawn_items), slot in offered_slots
                     if offered_slots != "y":
                         yield fill_frame(frame, *random.sample(items, 3)), offered_slots != ""
 
@@ -290,12 +281,6 @@ class _Lesson:
     def _curve(self, rows: Sequence[tuple[str, bool]]) -> Array:
         texts, labels = zip(*rows, strict=True)
         return fit_logistic_curve(self.embedder.encode(texts), labels, "balanced")
-
-
-def _one_hot(n: int, count: int) -> Array:
-    row = np.zeros(count, np.float32)
-    row[n] = 1
-    return row
 
 
 def _row(tags: Tags, all_tags: Sequence[str], unsure: float) -> list[float]:
