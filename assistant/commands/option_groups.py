@@ -84,10 +84,13 @@ def _options(parameter: Parameter, kind: Any) -> Iterator[Parameter]:
         return
     hints = get_type_hints(kind, include_extras=True)
     for field in fields(kind):
-        hint, default = hints[field.name], Parameter.empty if field.default is MISSING else field.default
+        hint: Any = hints[field.name]
+        default: Any = Parameter.empty if field.default is MISSING else field.default
         if get_origin(hint) is not Annotated:
             continue  # not an option
-        bare_type, *metadata = get_args(hint)
+        bare_type, option = get_args(hint)
         if get_origin(bare_type) is tuple:
-            hint, default = Annotated[list[get_args(bare_type)[0]] | None, *metadata], None  # type: ignore[misc]
+            if option.show_default is True:  # the dataclass has the default itself
+                option.show_default = ", ".join(map(str, default))
+            hint, default = Annotated[list[get_args(bare_type)[0]] | None, option], None  # type: ignore[misc]
         yield Parameter(field.name, Parameter.KEYWORD_ONLY, default=default, annotation=hint)

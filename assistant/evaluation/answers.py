@@ -78,26 +78,16 @@ GoldPlacementOption = StrEnum("GoldPlacementOption", ["none", "insert", "first",
 class SettingGrid:
     """The options whose combinations, in the order given, are a run's settings; the first of each are the main one."""
 
-    k: Annotated[tuple[int, ...], Option("--k", min=1, help="Passages shown; may be repeated.", show_default="5")] = (
-        5,
-    )
+    k: Annotated[tuple[int, ...], Option("--k", min=1, help="Passages shown; may be repeated.")] = (5,)
     gold: Annotated[
-        tuple[GoldPlacementOption, ...],
-        Option("--gold", help="Where the gold passage is put; may be repeated.", show_default="none"),
+        tuple[GoldPlacementOption, ...], Option("--gold", help="Where the gold passage is put; may be repeated.")
     ] = (GoldPlacementOption("none"),)
     samples: Annotated[
-        tuple[int, ...],
-        Option("--samples", min=1, help="Samples of each prompt, then a vote; may be repeated.", show_default="1"),
+        tuple[int, ...], Option("--samples", min=1, help="Samples of each prompt, then a vote; may be repeated.")
     ] = (1,)
     shots: Annotated[
         tuple[int, ...],
-        Option(
-            "--shots",
-            min=0,
-            max=10,
-            help="Questions with answers shown first, from outside the sample; may be repeated.",
-            show_default="0",
-        ),
+        Option(min=0, max=10, help="Questions with answers shown first, from outside the sample; may be repeated."),
     ] = (0,)
 
     @property

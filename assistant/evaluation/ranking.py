@@ -42,11 +42,7 @@ class Experiment(Sample):
     qrels: Annotated[Path, Option(help="Judgements: TREC's four columns, or a question file with gold ids.")]
     loops: Annotated[
         tuple[str, ...],
-        Option(
-            "--loop",
-            help="'question', 'draft', 'generate', or a loop; may be repeated, the first is compared to.",
-            show_default="question",
-        ),
+        Option("--loop", help="'question', 'draft', 'generate', or a loop; may be repeated, the first is compared to."),
     ] = ("question",)
     query_field: Annotated[str, Option(help="The key of the query's text.", show_default="text")] = ""
     depth: Annotated[int, Option(min=1, max=1000, help="Passages ranked for a query.")] = 100
