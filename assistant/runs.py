@@ -319,11 +319,15 @@ def _end(runs: Sequence[Run], seconds: float) -> None:
         run.join(seconds)
 
 
-async def watch(run: Run) -> AsyncIterator[Turn]:
-    """The snapshots of a run, at most ten a second, until it is over; the last one always comes."""
+async def watch(run: Run, is_heard: Callable[[], bool] = lambda: True) -> AsyncIterator[Turn]:
+    """The snapshots of a run, at most ten a second, until it is over; the last one always comes.
+
+    The run counts as watched while `is_heard` says that somebody hears of them.
+    """
     last_turn = None
     while True:
-        run.mark_watched()
+        if is_heard():
+            run.mark_watched()
         over, turn = run.over, run.turn
         if turn != last_turn:
             last_turn = turn

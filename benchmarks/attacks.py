@@ -78,6 +78,7 @@ ANSWERED = 30.0  # seconds until the other person's question is answered
 LOGGED_IN = 10.0  # seconds until a user is logged in while others guess; a password takes 0.2 s of a processor
 CONNECTIONS, LOG_INS = 80, 5  # that try made-up names; times that a user logs in meanwhile
 PEOPLE, WORD_SECONDS = 10, 0.5  # who ask and leave; seconds for which the model writes a word for them, one at a time
+LEFT_MARKS = ("p1x0", "p1x1")  # of what was watched for a moment, and of what nobody ever watched
 # Seconds from when the last of them has left until all that they left has stopped: Gradio looks every 10 s whether
 # somebody still listens.
 LEFT_SECONDS = MAX_UNWATCHED_SECONDS + SWEEP_SECONDS + 10
@@ -379,7 +380,10 @@ def _is_answered(visitor: Visitor, n: int) -> bool:
 
 
 def abandoned(_target: Target) -> Row:
-    """People who ask two questions each and leave, at a slow model; once nobody has watched for long, another asks."""
+    """People who ask two questions each and leave, at a slow model; once nobody has watched for long, another asks.
+
+    Of each person's questions one was watched for a moment, the other never.
+    """
     names = [f"guest{n}" for n in range(PEOPLE)]
     passwords = dict.fromkeys((*names, "late"), "rye lamp tea milk")
     with attacked_page(passwords, WORD_SECONDS, slots=1) as (target, settings):
@@ -391,29 +395,32 @@ def abandoned(_target: Target) -> Row:
             seconds = late.send("composer", "ask", utterance="How rich in protein are lentils, p2x1?").seconds
         finally:
             late.close()
-        statuses = Counter(
-            replies[0].turn.status for name in names for replies in Stores(settings, name).turns().values()
-        )
-    stopped, done = statuses["stopped"], statuses["done"]
+        turns = [Stores(settings, name).turns() for name in names]
+    watched, unwatched = (
+        Counter(replies[mark][0].turn.status for replies in turns if mark in replies) for mark in LEFT_MARKS
+    )
+    stopped, done = watched["stopped"] + unwatched["stopped"], watched["done"] + unwatched["done"]
     lost = 2 * PEOPLE - stopped - done
     breaches = [f"{lost} neither stopped nor done, or not kept"] if lost else []
-    breaches += [] if stopped else ["none was stopped"]
+    breaches += [] if unwatched["stopped"] else ["none was stopped of those that nobody ever watched"]
     breaches += delay_breaches("the later question took", seconds, ANSWERED)
     return Row(
         "questions that people ask and leave",
         2 * PEOPLE,
         tuple(breaches),
-        f"{stopped} stopped and kept, {done} were done before; a later question took {seconds:.1f} s",
+        f"{stopped} stopped and kept, {unwatched['stopped']} of them never watched, {done} were done before; "
+        f"a later question took {seconds:.1f} s",
     )
 
 
 def _ask_and_leave(visitor: Visitor) -> None:
-    """Ask in two tabs, and close each once the page has shown something of the answer."""
-    for n in range(2):
-        tab = f"{visitor.session}{n}"
-        visitor.join("composer", "ask", tab, values={"utterance": f"How rich in protein are lentils, p1x{n}?"})
-        with closing(visitor.stream(tab)) as lines:
-            any('"process_generating"' in line for line in lines)
+    """Ask in two tabs, and close one once the page has shown something of the answer, the other without looking."""
+    for mark in LEFT_MARKS:
+        tab = f"{visitor.session}{mark}"
+        visitor.join("composer", "ask", tab, values={"utterance": f"How rich in protein are lentils, {mark}?"})
+        if mark == LEFT_MARKS[0]:
+            with closing(visitor.stream(tab)) as lines:
+                any('"process_generating"' in line for line in lines)
     visitor.close()
 
 

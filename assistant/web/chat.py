@@ -30,12 +30,17 @@ class ChatHandlers:
     """The handlers. Each acts in the name of the event's user, so that nobody's ids but their own are found."""
 
     def __init__(
-        self, view: View, chat: Chat, choices: Callable[[str], Choices], switch: Callable[[str, str], None]
+        self,
+        view: View,
+        chat: Chat,
+        choices: Callable[[str], Choices],
+        switch: Callable[[str, str], None],
+        hears: Callable[[str], bool] = lambda _session: True,
     ) -> None:
-        """`switch` lets another model answer, by its id, in a user's name."""
+        """`switch` lets another model answer, by its id, in a user's name; `hears` tells whether a tab is listening."""
         self._view, self._chat, self._choices, self._switch = view, chat, choices, switch
         self._conversations, self._runs, self._ptkb = view.conversations, view.runs, view.ptkb
-        self._watchers = Watchers()
+        self._watchers, self._hears = Watchers(), hears
 
     def wire(self) -> None:
         """Listen."""
@@ -140,7 +145,7 @@ class ChatHandlers:
         Its sources are sent when they change, unless those of another reply were asked for meanwhile.
         """
         pieces, last_sources = self._view.pieces, None
-        async for turn in watch(run):
+        async for turn in watch(run, lambda: self._hears(tab.session)):
             updates: Updates = {pieces.answering: render.running(tab.conversation, run)}
             is_looked_at = self._watchers.looked(tab.session) in {"", turn.id}
             if is_looked_at and ((turn.passages, unsourced_kind(turn)) != last_sources or turn.citations):

@@ -38,6 +38,7 @@ from assistant.web.opening import Opening
 from assistant.web.panel import Panel
 from assistant.web.sidebar import Sidebar
 from assistant.web.sources import SourcePanel
+from assistant.web.streams import Streams
 from assistant.web.switching import Switcher
 from assistant.web.tab import QUIET, Updates
 from assistant.web.tokens import TokenPanel
@@ -80,7 +81,7 @@ class Loading(completions.Loading, Protocol):
 class House:
     """What the page is built on. `may_switch` says who chooses the model that answers, and sees what all use.
 
-    `followed` is the folder of documents that is followed, if any may be.
+    `followed` is the folder of documents that is followed, if any may be; `streams` tells which tabs are listening.
     """
 
     settings: Settings
@@ -97,6 +98,7 @@ class House:
     usage: Usage
     metrics: Metrics = field(default_factory=Metrics)
     followed: FollowedFolder | None = None
+    streams: Streams = field(default_factory=Streams)
 
 
 class Page(gr.Blocks):
@@ -120,7 +122,8 @@ def build(house: House) -> gr.Blocks:
     switcher = Switcher(house.models, house.may_switch)
     view = View(pieces, house.conversations, house.ptkb, house.runs, lambda: house.loading.embedder, switcher.offered)
     choices = UserChoices(house.conversations, house.settings)
-    chat_handlers, offer = ChatHandlers(view, house.chat, choices, switcher.switch_to), OfferLine(view, switcher)
+    chat_handlers = ChatHandlers(view, house.chat, choices, switcher.switch_to, house.streams.is_open)
+    offer = OfferLine(view, switcher)
     panels: Sequence[Panel] = (
         SourcePanel(view, house.documents),
         FactPanel(view, chat_handlers),

@@ -52,6 +52,7 @@ from assistant.web.owners import DOCUMENTS_MARK, LOGOUT, MARK, AccessGuard
 from assistant.web.page import House, build
 from assistant.web.searching import searching
 from assistant.web.security import Guard, is_loopback
+from assistant.web.streams import Streams
 from ptkb.store import Ptkb
 
 # Events of the page that may be under way at once. Each tab that watches an answer is one, for as long as that is
@@ -158,6 +159,7 @@ def serve(house: House, logins: Logins) -> Server:
             web,
             local,
             logins,
+            house.streams,
             api(house, logins),
             downloads(house.documents),
             *searching(house),
@@ -170,9 +172,9 @@ def serve(house: House, logins: Logins) -> Server:
     return Server(page, house, url.replace("0.0.0.0", lan_address()))  # noqa: S104 - only shown
 
 
-def protected(app: ASGIApp, web: WebSettings, local: bool) -> ASGIApp:
+def protected(app: ASGIApp, web: WebSettings, local: bool, streams: Streams) -> ASGIApp:
     """The app behind all that keeps strangers out, the first of it outermost."""
-    app = AccessGuard(app)
+    app = AccessGuard(streams.counted(app))
     app = Addresses(BodyLimits(app, web.max_upload_mb))
     return Guard(app, local)
 
@@ -250,14 +252,16 @@ def marks(house: House) -> list[Route]:
     return [Route(MARK, model), Route(DOCUMENTS_MARK, documents)]
 
 
-def guarded(web: WebSettings, local: bool, logins: Logins, *more: BaseRoute) -> dict[str, Any]:
+def guarded(web: WebSettings, local: bool, logins: Logins, streams: Streams, *more: BaseRoute) -> dict[str, Any]:
     """What keeps strangers out, and the page quiet."""
     return {
         "auth": None
         if local and not logins.names()
         else Authenticator(logins, shared=shared_counts(logins.engine)).gradio_auth(),
         "app_kwargs": {
-            "lifespan": outermost(lambda app: protected(app, web, local), LoginTokens(Sessions(logins.engine, logins))),
+            "lifespan": outermost(
+                lambda app: protected(app, web, local, streams), LoginTokens(Sessions(logins.engine, logins))
+            ),
             "exception_handlers": {SequiturError: unavailable},
             "routes": [*files(), Route(LOGOUT, log_out, methods=["POST"]), *more],
         },
