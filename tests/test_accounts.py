@@ -192,8 +192,8 @@ def test_on_the_page_a_user_takes_another_password_which_ends_all_log_ins(settin
     for old, new, told in (
         ("wrong horse", "oats and lentils", "This is not your password; nothing was changed"),
         ("", "oats and lentils", "This is not your password"),
-        (PASSWORD, "short", "A password has 8 to 1000 characters"),
-        (PASSWORD, "password1", "This password is too weak"),
+        (PASSWORD, "oats ann te", "A password has 12 to 1,000 characters"),
+        (PASSWORD, "password1234", "This password is too weak"),
     ):
         with pytest.raises(SettingsError, match=told):
             panel.renew(Tab("ruth", data={"old": old, "new": new}))

@@ -21,7 +21,10 @@ Name = Annotated[str, typer.Argument(help="The user's name, as it is typed to lo
 
 @app.command()
 def add(name: Name, options: SettingsOptions) -> None:
-    """Let a user log in, or change a password, which ends log-ins with the old one; asks for the password twice."""
+    """Let a user log in, or change a password, which ends log-ins with the old one; asks for the password twice.
+
+    A password has 12 characters at least.
+    """
     logins, name = _logins(options), checked_name(name)
     logins.add(name, _password(name))
     print_text(f"{name} can log in now.", error_console)

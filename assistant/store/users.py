@@ -10,6 +10,7 @@ import base64
 import binascii
 import hashlib
 import hmac
+import re
 import secrets
 import unicodedata
 from collections.abc import Mapping
@@ -22,7 +23,7 @@ from assistant.store.shared import database_time
 
 COST, BLOCK, LANES = 2**14, 8, 5
 _KEY_BYTES = 32
-MIN_PASSWORD_CHARS, MAX_PASSWORD_CHARS = 8, 1000
+MIN_PASSWORD_CHARS, MAX_PASSWORD_CHARS = 12, 1000  # of those that are chosen; who has a shorter one still logs in
 MAX_NAME_CHARS = 64
 MAX_CHARS_PER_LETTER = 4  # characters that a letter may have before it is composed
 DEFAULT_USER = "me"  # the one user of a page without logins
@@ -193,8 +194,12 @@ def checked_password(password: str, name: str = "") -> str:
     Raises:
         SettingsError: it is too short or too long, or easily guessed, as what people often choose or the `name` is.
     """
-    if not MIN_PASSWORD_CHARS <= len(password) <= MAX_PASSWORD_CHARS or not _is_text(password):
-        raise SettingsError(f"A password has {MIN_PASSWORD_CHARS} to {MAX_PASSWORD_CHARS} characters; choose another.")
+    is_long_enough = len(re.sub(" +", " ", password)) >= MIN_PASSWORD_CHARS
+    if not is_long_enough or len(password) > MAX_PASSWORD_CHARS or not _is_text(password):
+        raise SettingsError(
+            f"A password has {MIN_PASSWORD_CHARS} to {MAX_PASSWORD_CHARS:,} characters, of which several spaces in a "
+            "row count as one; choose another."
+        )
     from zxcvbn import zxcvbn  # noqa: PLC0415 - its lists of words take a moment, and logging in needs none of them
 
     assessment = zxcvbn(password[:ASSESSED_CHARS], user_inputs=[name] if name else [], max_length=ASSESSED_CHARS)

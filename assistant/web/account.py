@@ -8,7 +8,7 @@ import time
 from threading import Lock
 
 from assistant.errors import SettingsError
-from assistant.store.users import DEFAULT_USER
+from assistant.store.users import DEFAULT_USER, MIN_PASSWORD_CHARS
 from assistant.upkeep.accounts import Accounts
 from assistant.web import render
 from assistant.web.logins import FREE_TRIES, Failures
@@ -58,7 +58,8 @@ class AccountPanel(PiecePanel):
 
     def _updates(self, user: str, gone: bool = False) -> Updates:
         login = self._accounts.has_login(user)
-        return {self._piece: render.render("account", word=confirmation(user), login=login, gone=gone)}
+        html = render.render("account", word=confirmation(user), login=login, gone=gone, shortest=MIN_PASSWORD_CHARS)
+        return {self._piece: html}
 
     def remove(self, tab: Tab) -> Updates:
         """Delete all that is the user's own, once the user has typed so; what is being written for them stops first.
