@@ -397,6 +397,8 @@ class TestCookies:
     def test_of_the_token(self, server: Server, scheme: str, secure: list[bool]) -> None:
         # as a proxy with TLS on this computer says it
         proxied = {"X-Forwarded-Proto": scheme}
+        elsewhere = httpx.get(server.url, headers={**proxied, "Host": "page.example"})
+        assert ("strict-transport-security" in elsewhere.headers) is (scheme == "https")
         with httpx.Client(base_url=server.url, headers=proxied) as client:
             said = client.post("/login", data={"username": "ann", "password": PASSWORDS["ann"]})
             cookies = said.headers.get_list("set-cookie")

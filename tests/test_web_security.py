@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
@@ -9,10 +10,11 @@ from threading import Event
 import httpx
 import pytest
 from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
 
 from assistant.errors import SettingsError
 from assistant.settings import Settings, WebSettings
-from assistant.web.security import is_loopback, refusal_reason
+from assistant.web.security import Guard, is_loopback, refusal_reason
 from assistant.web.server import free_port, serve
 from tests.browser.fake import Loaded, Script, house
 
@@ -49,6 +51,28 @@ def test_loopback(host: str, loopback: bool) -> None:
 def test_hosts_and_origins(host: str, origin: str | None, local: bool, ok: bool) -> None:
     headers = {"host": host} | ({"origin": origin} if origin is not None else {})
     assert (refusal_reason(Headers(headers), local) == "") is ok
+
+
+@pytest.mark.parametrize(
+    ("url", "origin", "status", "bound"),
+    [
+        ("https://page.example", "https://page.example", 200, "max-age=31536000"),
+        ("https://page.example", "https://evil.example", 403, "max-age=31536000"),
+        ("http://page.example", "http://page.example", 200, None),
+        ("https://localhost:8443", "https://localhost:8443", 200, None),
+    ],
+)
+def test_a_host_that_is_reached_by_https_is_reached_by_nothing_else(
+    url: str, origin: str, status: int, bound: str | None
+) -> None:
+    async def answer() -> httpx.Response:
+        transport = httpx.ASGITransport(Guard(PlainTextResponse("here"), local=False))
+        async with httpx.AsyncClient(transport=transport, base_url=url) as client:
+            return await client.get("/", headers={"Origin": origin})
+
+    with ThreadPoolExecutor(1) as pool:  # a browser's tests leave a running event loop in this thread
+        response = pool.submit(asyncio.run, answer()).result()
+    assert (response.status_code, response.headers.get("strict-transport-security")) == (status, bound)
 
 
 def test_a_port_in_use_is_told() -> None:

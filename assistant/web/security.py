@@ -59,6 +59,9 @@ HEADERS = {
     "Referrer-Policy": "same-origin",  # without any, the button for logging out would come from nowhere
     "X-Frame-Options": "DENY",
 }
+HTTPS_ONLY = (
+    "max-age=31536000"  # for a year browsers ask this host by HTTPS alone; its subdomains may be somebody else's
+)
 
 
 def is_loopback(host: str) -> bool:
@@ -88,6 +91,9 @@ class Guard:
             await self._app(scope, receive, send)
             return
         headers, policy = Headers(scope=scope), POLICIES.get(scope["path"], DENY_ALL_POLICY)
+        is_tls = scope.get("scheme") == "https"  # a proxy on this computer says so, whatever it asks the server by
+        # Whoever tries a proxy with TLS on localhost still reaches all else there.
+        is_host_bound = is_tls and not is_loopback(headers.get("host", "").partition(":")[0])
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -95,7 +101,9 @@ class Guard:
                 response_headers.update(HEADERS | {"Content-Security-Policy": policy})
                 if not scope["path"].startswith(PUBLIC):
                     response_headers.setdefault("Cache-Control", "no-store")
-                message["headers"] = restricted_cookies(message["headers"], scope.get("scheme", "http"))
+                if is_host_bound:
+                    response_headers["Strict-Transport-Security"] = HTTPS_ONLY
+                message["headers"] = restricted_cookies(message["headers"], is_tls)
             await send(message)
 
         if malformed(headers):
@@ -111,12 +119,11 @@ class Guard:
         await responder(scope, receive, send_with_headers)
 
 
-def restricted_cookies(headers: Iterable[tuple[bytes, bytes]], scheme: str) -> list[tuple[bytes, bytes]]:
-    """A response's headers; no other site's page sends its cookies along, and where `scheme` is https, all need TLS.
+def restricted_cookies(headers: Iterable[tuple[bytes, bytes]], is_tls: bool) -> list[tuple[bytes, bytes]]:
+    """A response's headers; no other site's page sends its cookies along, and where the page has TLS, all need it.
 
     Gradio sends the token of a log-in twice: with Secure and SameSite=None, and, for plain HTTP, with neither.
     """
-    is_tls = scheme == "https"  # a proxy on this computer says so, whatever it asks the server by
     return [
         (name, _restricted_cookie(value, is_tls) if name.lower() == b"set-cookie" else value) for name, value in headers
     ]
