@@ -47,7 +47,7 @@ def engine(reopened: Callable[[], Engine]) -> Engine:
     conversations, tokens = Conversations(engine), AccessTokens(engine)
     for user in ("ruth", "bob"):
         Logins(engine).add(user, PASSWORD)
-        Logins(engine).note_address(user, "192.0.2.1")
+        Logins(engine).note_login(user, "192.0.2.1")
         Ptkb(engine).set_fields(user, {Ptkb(engine).add(user, f"{user} eats lentils.").id: "food"})
         turn = Turn(f"What does {user} eat?", status="done")
         conversations.save_turn(user, conversations.new(user).id, turn)
@@ -203,6 +203,35 @@ def test_on_the_page_a_user_takes_another_password_which_ends_all_log_ins(settin
     assert "oats" not in shown
     assert (logins.check("ruth", "oats and lentils"), logins.check("ruth", PASSWORD)) == (True, False)
     assert (sessions.get("secret of ruth"), sessions.get("secret of bob")) == (None, "bob")
+
+
+def test_users_are_told_of_the_log_in_before_and_of_another_password(settings: Settings, engine: Engine) -> None:
+    accounts, logins = Accounts(settings, engine), Logins(engine)
+    assert accounts.news("ruth") is accounts.last_logins("ruth") is None  # there was one log-in so far
+    logins.note_login("ruth", "192.0.2.2")
+    told = accounts.news("ruth")
+    assert told is not None
+    assert told.before < told.last
+    assert not told.renewed
+    assert accounts.news("ruth") is None
+    assert accounts.last_logins("ruth") == told
+    accounts.change("ruth", "oats and lentils")
+    assert accounts.last_logins("ruth") == told
+    logins.note_login("ruth", "192.0.2.2")
+    after = accounts.news("ruth")
+    assert after is not None
+    assert (after.before, after.renewed) == (told.last, True)
+    logins.note_login("ruth", "192.0.2.2")
+    assert (accounts.last_logins("ruth") or told).renewed is False
+    assert accounts.last_logins("bob") is None
+
+
+def test_who_logs_in_by_the_settings_is_told_as_well(settings: Settings, engine: Engine) -> None:
+    for password in (PASSWORD, "oats and lentils"):
+        Logins(engine, {"cid": hash_password(password)}).note_login("cid", "192.0.2.1")
+    told = Accounts(settings, engine).news("cid")
+    assert told is not None
+    assert told.renewed
 
 
 def test_the_old_password_is_guessed_no_faster_than_at_the_log_in(settings: Settings, engine: Engine) -> None:

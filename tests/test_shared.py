@@ -231,7 +231,7 @@ def test_a_worker_whose_clock_is_wrong_writes_the_moments_of_the_server(
     with time_machine.travel(now() + timedelta(days=400)):
         before, other = store.new("ada"), store.new("ada")
         store.save_turn("ada", other.id, Turn("Why?"))
-        logins.note_address("ada", "192.0.2.1")
+        logins.note_login("ada", "192.0.2.1")
         uses.begin("ada")
         tokens, ptkb = AccessTokens(engine), Ptkb(engine)
         fact = ptkb.switch("ada", ptkb.add("ada", "I like tea.").id, on=False)
@@ -240,7 +240,7 @@ def test_a_worker_whose_clock_is_wrong_writes_the_moments_of_the_server(
         [used] = uses.of_all(1)
     store.save_turn("ada", before.id, Turn("Why?"))
     assert [one.id for one in store.list("ada")] == [before.id, other.id]
-    logins.note_address("ada", "192.0.2.2")
+    logins.note_login("ada", "192.0.2.2")
     assert [logins.knows_address("ada", address) for address in ("192.0.2.1", "192.0.2.2")] == [False, True]
     [token] = tokens.list("ada")
     told = [moment for one in (fact, *ptkb.facts("ada"), other) for moment in (one.created, one.changed)]

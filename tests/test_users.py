@@ -52,8 +52,8 @@ def test_of_each_user_the_last_addresses_are_known(engine: Engine) -> None:
     logins = Logins(engine)
     logins.add("ada", PASSWORD)
     for n in range(MAX_ADDRESSES + 1):
-        logins.note_address("ada", f"192.0.2.{n}")
-    logins.note_address("bob", "192.0.2.0")
+        logins.note_login("ada", f"192.0.2.{n}")
+    logins.note_login("bob", "192.0.2.0")
     known = [n for n in range(MAX_ADDRESSES + 2) if Logins(engine).knows_address("ada", f"192.0.2.{n}")]
     assert known == list(range(1, MAX_ADDRESSES + 1))
     logins.remove("ada")

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Engine, inspect, text
 
 from assistant.errors import StoreError
 
-VERSION = 5  # of the tables: the newest file of `migrations/versions`
+VERSION = 6  # of the tables: the newest file of `migrations/versions`
 _SCRIPTS = Path(__file__).with_name("migrations")
 _LOCK = 0x53455155  # a number that no other program takes on the same database of PostgreSQL
 

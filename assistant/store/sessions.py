@@ -12,7 +12,7 @@ from sqlalchemy import Column, Engine, Float, MetaData, String, Table, delete, i
 
 from assistant.errors import StoreError
 from assistant.store.shared import database_seconds
-from assistant.store.users import MAX_NAME_CHARS, Logins, composed_name
+from assistant.store.users import MAX_NAME_CHARS, Logins, composed_name, digest
 
 LOGIN_SECONDS = 30 * 24 * 3600.0  # seconds that a log-in lasts
 MAX_USER_SESSIONS = 50  # log-ins that a user may have at once; the oldest ends then
@@ -51,18 +51,18 @@ class Sessions:
         """
         if not secret:
             return None
-        user, password = self._local_sessions.get(_hashed(secret)) or self._stored_session(_hashed(secret))
+        user, password = self._local_sessions.get(digest(secret)) or self._stored_session(digest(secret))
         current_hash = self._logins.hash_of(user) if user else None
-        return user if current_hash and compare_digest(_hashed(current_hash), password) else None
+        return user if current_hash and compare_digest(digest(current_hash), password) else None
 
     def __setitem__(self, secret: str, typed: str) -> None:
         """Note that whoever holds the secret has logged in under a name, as it was typed."""
         user = composed_name(typed)
-        password = _hashed(self._logins.hash_of(user) or "")
+        password = digest(self._logins.hash_of(user) or "")
         try:
-            self._note(_hashed(secret), user, password)
+            self._note(digest(secret), user, password)
         except StoreError:  # one that can only be read lets users in all the same, at this process
-            self._local_sessions[_hashed(secret)] = user, password
+            self._local_sessions[digest(secret)] = user, password
 
     def end(self, user: str) -> None:
         """Log the user out everywhere."""
@@ -92,7 +92,3 @@ class Sessions:
             newest_hashes = connection.scalars(newest).all()
             connection.execute(delete(_SESSIONS).where(of_user, _SESSIONS.c.hash.not_in(newest_hashes)))
             connection.execute(delete(_SESSIONS).where(_SESSIONS.c.begun < moment - LOGIN_SECONDS))
-
-
-def _hashed(secret: str) -> str:
-    return sha256(secret.encode("utf-8", "replace")).hexdigest()

@@ -14,8 +14,10 @@ import re
 import secrets
 import unicodedata
 from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
 
-from sqlalchemy import Column, Engine, MetaData, String, Table, delete, select
+from sqlalchemy import Boolean, Column, Engine, MetaData, String, Table, delete, select, update
 
 from assistant.errors import SettingsError
 from assistant.store.database import upsert
@@ -47,6 +49,25 @@ _ADDRESSES = Table(
     Column("address", String(64), primary_key=True),
     Column("last", String(40), nullable=False),
 )
+_LAST_LOGINS = Table(
+    "last_logins",
+    TABLES,
+    Column("name", String(MAX_NAME_CHARS), primary_key=True),
+    Column("last", String(40), nullable=False),
+    Column("password", String(64), nullable=False),  # a hash of the hash that the password had then
+    Column("before", String(40), nullable=False),  # when the log-in before that was; "" where there was none
+    Column("renewed", Boolean, nullable=False),  # whether the password was another one then
+    Column("told", Boolean, nullable=False),  # whether the page has told the user
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LastLogins:
+    """When a user logged in last and the time before that, and whether the password has changed between them."""
+
+    last: datetime
+    before: datetime
+    renewed: bool
 
 
 class Logins:
@@ -105,7 +126,8 @@ class Logins:
         name = composed_name(name)
         with self.engine.begin() as connection:
             deleted_count = connection.execute(delete(_USERS).where(_USERS.c.name == name)).rowcount
-            connection.execute(delete(_ADDRESSES).where(_ADDRESSES.c.name == name))
+            for table in (_ADDRESSES, _LAST_LOGINS):
+                connection.execute(delete(table).where(table.c.name == name))
         if name in self._configured:
             raise SettingsError(f"'{name}' stands in the settings (web.logins); remove the line there.")
         if not deleted_count:
@@ -116,17 +138,42 @@ class Logins:
         name = composed_name(name)
         return 1 <= len(name) <= MAX_NAME_CHARS and verify(password, self.hash_of(name) or self._dummy_hash)
 
-    def note_address(self, name: str, address: str) -> None:
-        """Note that the user has logged in from this address; of each user the last `MAX_ADDRESSES` are known."""
+    def note_login(self, name: str, address: str) -> None:
+        """Note that the user logs in now, from this address; of each user the last `MAX_ADDRESSES` are known."""
         name = composed_name(name)
+        password = digest(self.hash_of(name) or "")
         of_user = _ADDRESSES.c.name == name
         newest = select(_ADDRESSES.c.address).where(of_user).order_by(_ADDRESSES.c.last.desc()).limit(MAX_ADDRESSES)
         with self.engine.begin() as connection:
-            upsert(
-                connection, _ADDRESSES, {"name": name, "address": address}, last=database_time(connection).isoformat()
-            )
+            moment = database_time(connection).isoformat()
+            upsert(connection, _ADDRESSES, {"name": name, "address": address}, last=moment)
             newest_addresses = connection.scalars(newest).all()
             connection.execute(delete(_ADDRESSES).where(of_user, _ADDRESSES.c.address.not_in(newest_addresses)))
+            former = connection.execute(select(_LAST_LOGINS).where(_LAST_LOGINS.c.name == name)).first()
+            upsert(
+                connection,
+                _LAST_LOGINS,
+                {"name": name},
+                last=moment,
+                password=password,
+                before=former.last if former else "",
+                renewed=bool(former) and former.password != password,
+                told=False,
+            )
+
+    def last_logins(self, name: str) -> LastLogins | None:
+        """When the user logged in last and before that; None where there were not two log-ins yet."""
+        with self.engine.connect() as connection:
+            row = connection.execute(select(_LAST_LOGINS).where(_LAST_LOGINS.c.name == name)).first()
+        if not row or not row.before:
+            return None
+        return LastLogins(datetime.fromisoformat(row.last), datetime.fromisoformat(row.before), row.renewed)
+
+    def claim_news(self, name: str) -> bool:
+        """Whether the user's last log-in is still to be told of, which it isn't any more from now on."""
+        is_news = (_LAST_LOGINS.c.name == name) & ~_LAST_LOGINS.c.told
+        with self.engine.begin() as connection:
+            return bool(connection.execute(update(_LAST_LOGINS).where(is_news).values(told=True)).rowcount)
 
     def knows_address(self, name: str, address: str) -> bool:
         """Whether the user has logged in from this address before."""
@@ -163,6 +210,11 @@ def verify(password: str, password_hash: str) -> bool:
         return False
     costs, salt, derived = _parse(password_hash)
     return hmac.compare_digest(_derive(password, salt, *costs), derived)
+
+
+def digest(secret: str) -> str:
+    """A hash by which a secret of many bits, or the hash of a password, is known again."""
+    return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
 
 
 def composed_name(name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from sqlalchemy import Engine
@@ -14,7 +15,7 @@ from assistant.store.database import shrink
 from assistant.store.sessions import Sessions
 from assistant.store.tokens import AccessTokens
 from assistant.store.usage import Usage
-from assistant.store.users import Logins, composed_name
+from assistant.store.users import LastLogins, Logins, composed_name
 from ptkb.store import Ptkb
 
 LOCK_SECONDS = 10.0  # seconds for which a reading of the user's documents may go on
@@ -70,6 +71,17 @@ class Accounts:
     def knows(self, user: str, password: str) -> bool:
         """Whether the password is this user's."""
         return self._logins.check(user, password)
+
+    def last_logins(self, user: str) -> LastLogins | None:
+        """When this user logged in last and before that; None where there were not two log-ins yet."""
+        return self._logins.last_logins(user)
+
+    def news(self, user: str) -> LastLogins | None:
+        """The same, once after each log-in; None after that, and where the database can only be read."""
+        logins = self._logins.last_logins(user)
+        with suppress(StoreError):
+            return logins if logins and self._logins.claim_news(user) else None
+        return None
 
     def change(self, user: str, password: str) -> None:
         """Another password for a user who has one; log-ins with the old one end.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import time
+from datetime import datetime
 from threading import Lock
 
 from assistant.errors import SettingsError
@@ -33,7 +34,15 @@ class AccountPanel(PiecePanel):
     def wire(self, opening: Opening) -> None:
         """Listen, and show the forms when the page opens."""
         self._listen()
-        opening.fill([self._piece], self._updates)
+        opening.fill([self._piece], self._opened)
+
+    def _opened(self, user: str) -> Updates:
+        """The forms, and after a log-in a word of the one before, so that people notice who else has their password."""
+        updates, logins = self._updates(user), self._accounts.news(user)
+        if not logins:
+            return updates
+        renewed = " The password has changed since then." if logins.renewed else ""
+        return {**updates, **self._view.note(f"Your log-in before this one: {_spoken(logins.before)}.{renewed}")}
 
     def renew(self, tab: Tab) -> Updates:
         """Take another password, which ends all log-ins with the old one, this tab's too.
@@ -57,8 +66,17 @@ class AccountPanel(PiecePanel):
         self._failures.forget(user)
 
     def _updates(self, user: str, gone: bool = False) -> Updates:
-        login = self._accounts.has_login(user)
-        html = render.render("account", word=confirmation(user), login=login, gone=gone, shortest=MIN_PASSWORD_CHARS)
+        logins = self._accounts.last_logins(user)
+        html = render.render(
+            "account",
+            word=confirmation(user),
+            login=self._accounts.has_login(user),
+            gone=gone,
+            shortest=MIN_PASSWORD_CHARS,
+            last=_spoken(logins.last) if logins else "",
+            before=_spoken(logins.before) if logins else "",
+            renewed=bool(logins and logins.renewed),
+        )
         return {self._piece: html}
 
     def remove(self, tab: Tab) -> Updates:
@@ -74,6 +92,11 @@ class AccountPanel(PiecePanel):
         if note := self._accounts.delete(tab.user):
             _LOG.warning("%s", note)
         return self._updates(tab.user, gone=True)
+
+
+def _spoken(moment: datetime) -> str:
+    """A moment by this computer's clock."""
+    return f"{render.day(moment)}, {moment.astimezone():%H:%M}"
 
 
 def confirmation(user: str) -> str:

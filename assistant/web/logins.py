@@ -190,7 +190,7 @@ class Authenticator:
             with suppress(StoreError):  # a database that can only be read lets users in all the same
                 self._pairs.forget((name, address))
                 self._names.forget(name)
-                self._logins.note_address(name, address)
+                self._logins.note_login(name, address)
             return
         self._pairs.note((name, address))
         self._addresses.note(address)

@@ -304,6 +304,22 @@ def look_at_passwords(page: Page) -> list[list[str | None]]:
     return types
 
 
+def test_who_logs_in_is_told_once_of_the_log_in_before_and_of_another_password(login, shared: Site) -> None:
+    logins = Logins(connect(shared.house.settings.database_url))
+    logins.add("gil", "first oats kept")
+    gil = login(shared, "gil", "first oats kept")
+    expect(gil.locator(".welcome")).to_be_visible()
+    assert gil.get_by_text("log-in before this one").count() == 0
+    logins.add("gil", "second oats kept")
+    gil = login(shared, "gil", "second oats kept")
+    expect(gil.locator("#notice")).to_contain_text("Your log-in before this one: Today, ")
+    expect(gil.locator("#notice")).to_contain_text("The password has changed since then.")
+    gil.reload()
+    tab(gil, "Settings")
+    expect(gil.get_by_text("Your last log-ins: Today, ")).to_contain_text("with another password. If one of them")
+    assert gil.get_by_text("log-in before this one").count() == 0
+
+
 def test_nobody_without_a_login_is_offered_another_password(page: Page) -> None:
     tab(page, "Settings")
     expect(page.get_by_role("button", name="Delete my account")).to_be_visible()
