@@ -234,6 +234,30 @@ def test_who_logs_in_by_the_settings_is_told_as_well(settings: Settings, engine:
     assert told.renewed
 
 
+@pytest.mark.parametrize(
+    ("typed", "score", "told"),
+    [
+        ("oats", 0, "A password has 12 to 1,000 characters"),
+        ("password1234", 1, "This password is too weak (This is a very common password)"),
+        ("correct horse", 3, "This is a good password."),
+        ("oats and lentils", 4, "This is a strong password."),
+    ],
+)
+def test_how_strong_a_new_password_is_is_told_before_it_is_taken(
+    settings: Settings, engine: Engine, typed: str, score: int, told: str
+) -> None:
+    [shown] = account_panel(settings, engine).rate(Tab("ruth", data={"new": typed})).values()
+    assert f'value="{score}"' in shown
+    assert told in shown
+    assert typed not in shown
+    assert Logins(engine).check("ruth", PASSWORD)
+
+
+def test_of_no_password_nothing_is_told(settings: Settings, engine: Engine) -> None:
+    [shown] = account_panel(settings, engine).rate(Tab("ruth", data={"new": ""})).values()
+    assert "meter" not in shown
+
+
 def test_the_old_password_is_guessed_no_faster_than_at_the_log_in(settings: Settings, engine: Engine) -> None:
     panel = account_panel(settings, engine)
     for _ in range(FREE_TRIES):

@@ -15,7 +15,7 @@ from assistant.commands.users import app
 from assistant.errors import FactError, SettingsError
 from assistant.store import users
 from assistant.store.database import connect
-from assistant.store.users import MAX_ADDRESSES, Logins, hash_password, verify
+from assistant.store.users import MAX_ADDRESSES, Logins, hash_password, strength, verify
 
 PASSWORD = "correct horse"
 
@@ -67,6 +67,13 @@ def test_of_each_user_the_last_addresses_are_known(engine: Engine) -> None:
 def test_passwords_that_are_easily_guessed_are_refused(engine: Engine, password: str) -> None:
     with pytest.raises(SettingsError, match=r"too weak \(.+\); take three or four words"):
         Logins(engine).add("adalovelace", password)
+
+
+def test_no_password_takes_long_to_rate() -> None:
+    strength(PASSWORD)  # which reads the lists of words
+    began = time.thread_time()
+    assert strength("4@8({[<369!|10$5+7%2" * 4).score == 4  # each sign may stand for letters, in a million ways
+    assert time.thread_time() - began < 1
 
 
 def test_a_password_typed_on_another_keyboard_is_the_same() -> None:

@@ -32,7 +32,8 @@ DEFAULT_USER = "me"  # the one user of a page without logins
 MAX_ADDRESSES = 20  # from which a user is known to have logged in
 # Of zxcvbn's four: a password of this one takes a million guesses at least, which nobody gets who has to wait for each.
 MIN_STRENGTH = 2
-ASSESSED_CHARS = 72  # characters of a password; zxcvbn takes longer and longer for more
+# Of a password; for 24 signs that may stand for letters zxcvbn takes 0.1 s, for 72 of them 3 s.
+ASSESSED_CHARS = 24
 
 TABLES = MetaData()
 _USERS = Table(
@@ -59,6 +60,14 @@ _LAST_LOGINS = Table(
     Column("renewed", Boolean, nullable=False),  # whether the password was another one then
     Column("told", Boolean, nullable=False),  # whether the page has told the user
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Strength:
+    """How hard a password is to guess: zxcvbn's 0 to 4, and in a sentence why nobody can have it, "" where one can."""
+
+    score: int
+    refusal: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,21 +255,30 @@ def checked_password(password: str, name: str = "") -> str:
     Raises:
         SettingsError: it is too short or too long, or easily guessed, as what people often choose or the `name` is.
     """
-    is_long_enough = len(re.sub(" +", " ", password)) >= MIN_PASSWORD_CHARS
+    if refusal := strength(password, name).refusal:
+        raise SettingsError(refusal)
+    return password
+
+
+def strength(password: str, name: str = "") -> Strength:
+    """How hard a password is to guess that a user of this `name` would take."""
+    is_long_enough = len(re.sub(" +", " ", password[: MAX_PASSWORD_CHARS + 1])) >= MIN_PASSWORD_CHARS
     if not is_long_enough or len(password) > MAX_PASSWORD_CHARS or not _is_text(password):
-        raise SettingsError(
+        return Strength(
+            0,
             f"A password has {MIN_PASSWORD_CHARS} to {MAX_PASSWORD_CHARS:,} characters, of which several spaces in a "
-            "row count as one; choose another."
+            "row count as one; choose another.",
         )
     from zxcvbn import zxcvbn  # noqa: PLC0415 - its lists of words take a moment, and logging in needs none of them
 
     assessment = zxcvbn(password[:ASSESSED_CHARS], user_inputs=[name] if name else [], max_length=ASSESSED_CHARS)
-    if assessment["score"] < MIN_STRENGTH:
-        warning = assessment["feedback"]["warning"].rstrip(".") or "It is easy to guess"
-        raise SettingsError(
-            f"This password is too weak ({warning}); take three or four words that nobody puts together."
-        )
-    return password
+    if assessment["score"] >= MIN_STRENGTH:
+        return Strength(assessment["score"])
+    warning = assessment["feedback"]["warning"].rstrip(".") or "It is easy to guess"
+    return Strength(
+        assessment["score"],
+        f"This password is too weak ({warning}); take three or four words that nobody puts together.",
+    )
 
 
 def _encoded_hash(salt: bytes, derived: bytes) -> str:

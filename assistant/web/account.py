@@ -9,16 +9,22 @@ from datetime import datetime
 from threading import Lock
 
 from assistant.errors import SettingsError
-from assistant.store.users import DEFAULT_USER, MIN_PASSWORD_CHARS
+from assistant.store.users import DEFAULT_USER, MIN_PASSWORD_CHARS, strength
 from assistant.upkeep.accounts import Accounts
 from assistant.web import render
+from assistant.web.live import live, place
 from assistant.web.logins import FREE_TRIES, Failures
 from assistant.web.opening import Opening
 from assistant.web.panel import PiecePanel
-from assistant.web.tab import Tab, Updates
+from assistant.web.tab import Tab, Updates, on
 from assistant.web.view import View
 
 _LOG = logging.getLogger(__name__)
+STRENGTHS = {
+    2: "It will do; another word makes it stronger.",
+    3: "This is a good password.",
+    4: "This is a strong password.",
+}
 
 
 class AccountPanel(PiecePanel):
@@ -28,12 +34,18 @@ class AccountPanel(PiecePanel):
 
     def __init__(self, view: View, accounts: Accounts) -> None:
         super().__init__(view, "account", "renew", "remove")
+        self._strength = live("strength", "rate")
         self._accounts = accounts
         self._failures, self._lock = Failures(FREE_TRIES, time.monotonic), Lock()
+
+    def place(self) -> None:
+        """Place the forms, and what is shown in the midst of them without drawing them anew."""
+        place(self._piece, self._strength)
 
     def wire(self, opening: Opening) -> None:
         """Listen, and show the forms when the page opens."""
         self._listen()
+        on(self._strength, "rate", self.rate, [self._strength], self._view.pieces.notice)
         opening.fill([self._piece], self._opened)
 
     def _opened(self, user: str) -> Updates:
@@ -56,6 +68,13 @@ class AccountPanel(PiecePanel):
             self._check(tab.user, tab.text("old"))
         self._accounts.change(tab.user, tab.text("new"))
         return self._updates(tab.user, gone=True)
+
+    def rate(self, tab: Tab) -> Updates:
+        """Tell how hard the password that is being typed is to guess."""
+        password = tab.text("new")
+        rated = strength(password, tab.user)
+        text = rated.refusal or STRENGTHS[rated.score]
+        return {self._strength: render.render("strength", score=rated.score, text=text if password else "")}
 
     def _check(self, user: str, password: str) -> None:
         if wait := math.ceil(self._failures.wait(user)):

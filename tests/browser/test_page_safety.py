@@ -304,6 +304,22 @@ def look_at_passwords(page: Page) -> list[list[str | None]]:
     return types
 
 
+def test_how_strong_a_new_password_is_is_told_in_pauses_of_typing(login, shared: Site) -> None:
+    Logins(connect(shared.house.settings.database_url)).add("hal", "first oats kept")
+    hal = login(shared, "hal", "first oats kept")
+    tab(hal, "Settings")
+    field, told = hal.get_by_label("The new password"), hal.locator("#password-strength")
+    hal.get_by_role("button", name="Show the typed passwords").click()
+    for typed, text in (("password1234", "too weak"), ("second oats kept", "a strong password")):
+        field.fill(typed)
+        expect(told).to_contain_text(text)
+        expect(field).to_have_value(typed)
+        expect(field).to_have_attribute("type", "text")
+    assert told.get_by_label("Password strength").get_attribute("value") == "4"
+    field.fill("")
+    expect(told).to_be_hidden()
+
+
 def test_who_logs_in_is_told_once_of_the_log_in_before_and_of_another_password(login, shared: Site) -> None:
     logins = Logins(connect(shared.house.settings.database_url))
     logins.add("gil", "first oats kept")
