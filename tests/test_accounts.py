@@ -16,6 +16,7 @@ from assistant.library.index import add_documents, list_documents
 from assistant.library.shelves import library_folder, library_names, locked, own_library
 from assistant.runs import Runs
 from assistant.settings import Settings, WebSettings
+from assistant.store import users
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
 from assistant.store.sessions import Sessions
@@ -205,31 +206,33 @@ def test_on_the_page_a_user_takes_another_password_which_ends_all_log_ins(settin
     assert (sessions.get("secret of ruth"), sessions.get("secret of bob")) == (None, "bob")
 
 
-def test_users_are_told_of_the_log_in_before_and_of_another_password(settings: Settings, engine: Engine) -> None:
+def test_users_are_told_of_the_log_in_before_and_of_another_password(
+    settings: Settings, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     accounts, logins = Accounts(settings, engine), Logins(engine)
-    assert accounts.news("ruth") is accounts.last_logins("ruth") is None  # there was one log-in so far
+    assert accounts.last_logins("ruth") is None  # there was one log-in so far
     logins.note_login("ruth", "192.0.2.2")
-    told = accounts.news("ruth")
+    told = accounts.last_logins("ruth")
     assert told is not None
     assert told.before < told.last
-    assert not told.renewed
-    assert accounts.news("ruth") is None
-    assert accounts.last_logins("ruth") == told
+    assert (told.new, told.renewed) == (True, False)
     accounts.change("ruth", "oats and lentils")
     assert accounts.last_logins("ruth") == told
     logins.note_login("ruth", "192.0.2.2")
-    after = accounts.news("ruth")
+    after = accounts.last_logins("ruth")
     assert after is not None
     assert (after.before, after.renewed) == (told.last, True)
     logins.note_login("ruth", "192.0.2.2")
     assert (accounts.last_logins("ruth") or told).renewed is False
+    monkeypatch.setattr(users, "NEWS_SECONDS", 0.0)
+    assert (accounts.last_logins("ruth") or told).new is False
     assert accounts.last_logins("bob") is None
 
 
 def test_who_logs_in_by_the_settings_is_told_as_well(settings: Settings, engine: Engine) -> None:
     for password in (PASSWORD, "oats and lentils"):
         Logins(engine, {"cid": hash_password(password)}).note_login("cid", "192.0.2.1")
-    told = Accounts(settings, engine).news("cid")
+    told = Accounts(settings, engine).last_logins("cid")
     assert told is not None
     assert told.renewed
 

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Boolean, Column, Engine, MetaData, String, Table, delete, select, update
+from sqlalchemy import Boolean, Column, Engine, MetaData, String, Table, delete, select
 
 from assistant.errors import SettingsError
 from assistant.store.database import upsert
@@ -30,6 +30,7 @@ MAX_NAME_CHARS = 64
 MAX_CHARS_PER_LETTER = 4  # characters that a letter may have before it is composed
 DEFAULT_USER = "me"  # the one user of a page without logins
 MAX_ADDRESSES = 20  # from which a user is known to have logged in
+NEWS_SECONDS = 120.0  # seconds after a log-in in which the page, as it opens, tells when the one before was
 # Of zxcvbn's four: a password of this one takes a million guesses at least, which nobody gets who has to wait for each.
 MIN_STRENGTH = 2
 # Of a password; for 24 signs that may stand for letters zxcvbn takes 0.1 s, for 72 of them 3 s.
@@ -58,7 +59,6 @@ _LAST_LOGINS = Table(
     Column("password", String(64), nullable=False),  # a hash of the hash that the password had then
     Column("before", String(40), nullable=False),  # when the log-in before that was; "" where there was none
     Column("renewed", Boolean, nullable=False),  # whether the password was another one then
-    Column("told", Boolean, nullable=False),  # whether the page has told the user
 )
 
 
@@ -72,11 +72,15 @@ class Strength:
 
 @dataclass(frozen=True, slots=True)
 class LastLogins:
-    """When a user logged in last and the time before that, and whether the password has changed between them."""
+    """When a user logged in last and the time before that, and whether the password has changed between them.
+
+    `new`: the last one was within the last `NEWS_SECONDS`.
+    """
 
     last: datetime
     before: datetime
     renewed: bool
+    new: bool
 
 
 class Logins:
@@ -167,22 +171,17 @@ class Logins:
                 password=password,
                 before=former.last if former else "",
                 renewed=bool(former) and former.password != password,
-                told=False,
             )
 
     def last_logins(self, name: str) -> LastLogins | None:
         """When the user logged in last and before that; None where there were not two log-ins yet."""
         with self.engine.connect() as connection:
             row = connection.execute(select(_LAST_LOGINS).where(_LAST_LOGINS.c.name == name)).first()
-        if not row or not row.before:
-            return None
-        return LastLogins(datetime.fromisoformat(row.last), datetime.fromisoformat(row.before), row.renewed)
-
-    def claim_news(self, name: str) -> bool:
-        """Whether the user's last log-in is still to be told of, which it isn't any more from now on."""
-        is_news = (_LAST_LOGINS.c.name == name) & ~_LAST_LOGINS.c.told
-        with self.engine.begin() as connection:
-            return bool(connection.execute(update(_LAST_LOGINS).where(is_news).values(told=True)).rowcount)
+            if not row or not row.before:
+                return None
+            last, before = datetime.fromisoformat(row.last), datetime.fromisoformat(row.before)
+            seconds = (database_time(connection) - last).total_seconds()
+        return LastLogins(last, before, row.renewed, new=seconds < NEWS_SECONDS)
 
     def knows_address(self, name: str, address: str) -> bool:
         """Whether the user has logged in from this address before."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
 
 from sqlalchemy import Engine
@@ -75,13 +74,6 @@ class Accounts:
     def last_logins(self, user: str) -> LastLogins | None:
         """When this user logged in last and before that; None where there were not two log-ins yet."""
         return self._logins.last_logins(user)
-
-    def news(self, user: str) -> LastLogins | None:
-        """The same, once after each log-in; None after that, and where the database can only be read."""
-        logins = self._logins.last_logins(user)
-        with suppress(StoreError):
-            return logins if logins and self._logins.claim_news(user) else None
-        return None
 
     def change(self, user: str, password: str) -> None:
         """Another password for a user who has one; log-ins with the old one end.

@@ -50,8 +50,8 @@ class AccountPanel(PiecePanel):
 
     def _opened(self, user: str) -> Updates:
         """The forms, and after a log-in a word of the one before, so that people notice who else has their password."""
-        updates, logins = self._updates(user), self._accounts.news(user)
-        if not logins:
+        updates, logins = self._updates(user), self._accounts.last_logins(user)
+        if not logins or not logins.new:
             return updates
         renewed = " The password has changed since then." if logins.renewed else ""
         return {**updates, **self._view.note(f"Your log-in before this one: {_spoken(logins.before)}.{renewed}")}

@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Request, Route, expect
 
 from assistant.errors import StoreError
+from assistant.store import users
 from assistant.store.database import connect
 from assistant.store.users import Logins
 from assistant.web.security import DENY_ALL_POLICY, POLICY
@@ -320,7 +321,9 @@ def test_how_strong_a_new_password_is_is_told_in_pauses_of_typing(login, shared:
     expect(told).to_be_hidden()
 
 
-def test_who_logs_in_is_told_once_of_the_log_in_before_and_of_another_password(login, shared: Site) -> None:
+def test_who_logs_in_is_told_of_the_log_in_before_and_of_another_password(
+    login, shared: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     logins = Logins(connect(shared.house.settings.database_url))
     logins.add("gil", "first oats kept")
     gil = login(shared, "gil", "first oats kept")
@@ -330,6 +333,7 @@ def test_who_logs_in_is_told_once_of_the_log_in_before_and_of_another_password(l
     gil = login(shared, "gil", "second oats kept")
     expect(gil.locator("#notice")).to_contain_text("Your log-in before this one: Today, ")
     expect(gil.locator("#notice")).to_contain_text("The password has changed since then.")
+    monkeypatch.setattr(users, "NEWS_SECONDS", 0.0)
     gil.reload()
     tab(gil, "Settings")
     expect(gil.get_by_text("Your last log-ins: Today, ")).to_contain_text("with another password. If one of them")

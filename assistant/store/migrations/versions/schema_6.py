@@ -15,5 +15,4 @@ def upgrade() -> None:
         sa.Column("password", sa.String(64), nullable=False),
         sa.Column("before", sa.String(40), nullable=False),
         sa.Column("renewed", sa.Boolean, nullable=False),
-        sa.Column("told", sa.Boolean, nullable=False),
     )
