@@ -170,7 +170,7 @@ class Logins:
                 last=moment,
                 password=password,
                 before=former.last if former else "",
-                renewed=bool(former) and former.password != password,
+                renewed=former is not None and former.password != password,
             )
 
     def last_logins(self, name: str) -> LastLogins | None:
