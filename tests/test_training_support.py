@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from threading import Event
@@ -313,16 +314,27 @@ def test_a_sentence_that_does_not_answer_stands_beside_one_that_does() -> None:
 
 
 def test_relevance_learns_which_sentences_of_a_short_document_answer() -> None:
-    found = relevance_pairs([FERRY], 0)
-    labels = {(one.first, one.second.removeprefix("Ferry: ")): one.label for one in found if one.second != FERRY.titled}
+    bus = QuotedDocument("Bus", ("Seats cost a euro.", "It goes hourly."), ())
+    found = [
+        replace(one, first=claimed("", one.first))
+        for seed in range(40)
+        for one in relevance_pairs([FERRY, bus], ["Thanks, that helps!"], seed)
+    ]
     dogs, cats, fewer = (asked for asked, *_ in FERRY.questions)
-    assert labels[dogs, FERRY.sentences[1]] == TRUE
-    assert sorted(label for (asked, _), label in labels.items() if asked == dogs) == [FALSE, TRUE]
-    assert labels[cats, FERRY.sentences[1]] == FALSE
-    assert {text for asked, text in labels if asked == fewer} <= {FERRY.sentences[1], FERRY.sentences[2]}
-    assert {label for (asked, _), label in labels.items() if asked == fewer} == {FALSE}
-    whole = [one for seed in range(9) for one in relevance_pairs([FERRY], seed) if one.second == FERRY.titled]
-    assert {(one.first, one.label) for one in whole} == {(dogs, TRUE), (cats, FALSE)}
+    answering = f"Ferry: {FERRY.sentences[1]}"
+    assert {(one.first, one.second) for one in found if one.label == TRUE} == {(dogs, answering), (dogs, FERRY.titled)}
+    assert {(dogs, answering), (cats, answering), (cats, FERRY.titled), (cats, bus.titled)} <= {
+        (one.first, one.second) for one in found
+    }
+    # what answers a part tells neither, alone or in its document
+    parts = {FERRY.titled, *(f"Ferry: {FERRY.sentences[n]}" for n in (0, 3))}
+    assert not {one.second for one in found if one.first == fewer} & parts
+    assert {one.label for one in found if one.first.startswith("Thanks")} == {FALSE}
+
+
+def test_a_question_mark_tells_relevance_nothing() -> None:
+    firsts = [one.first for one in relevance_pairs([FERRY], ["Thanks!"] * 50, 0)]
+    assert {"What do dogs pay?", "Thanks!", "Thanks!?"} <= set(firsts)
 
 
 def test_a_written_reply_that_tells_something_else_does_not_answer_even_beside_itself() -> None:

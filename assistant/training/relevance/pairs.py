@@ -27,8 +27,10 @@ CORPUS = "searched.jsonl"
 _SEARCHED, _MAX_NEGATIVES = 10, 2
 # Questions on diseases, so that they don't outweigh the other sets; how often sentences are shown alone.
 _MAX_REPLIES, _SENTENCE_SHARE = 2000, 0.5
-# How often a question on a short document is shown with all of it, besides its sentences.
-_WHOLE_SHARE = 0.5
+# How often a question on a short document is shown with all of it, besides its sentences, and with another one.
+_WHOLE_SHARE, _OTHER_SHARE = 0.5, 0.5
+# Texts that a message is shown with which asks nothing of any document.
+_TEXTS_PER_MESSAGE = 6
 
 
 def write_search_corpus(material: Material, data: Path, folder: Path) -> Path:
@@ -66,21 +68,45 @@ def make_pairs(material: Material, retriever: Retriever, seed: int, progress: Pr
     return chance.sample(pairs, len(pairs))
 
 
-def quoted_pairs(documents: Sequence[QuotedDocument], seed: int) -> list[LabelledPair]:
-    """Questions with the sentences of their document that answer, with some that don't, and with all of it."""
+def quoted_pairs(documents: Sequence[QuotedDocument], messages: Sequence[str], seed: int) -> list[LabelledPair]:
+    """Questions with the sentences of their document that answer, with some that don't, and with all of it.
+
+    Besides, questions with sentences of other documents, and `messages`, which ask nothing of any document, such as
+    thanks. Half of all stand as they were typed, the others with a question mark, so that it tells nothing.
+    """
     chance = Random(seed)  # noqa: S311 - an experiment, not a secret
-    return list(dict.fromkeys(pair for document in documents for pair in _document_pairs(document, chance)))
+    pairs = [pair for document in documents for pair in _document_pairs(document, documents, chance)]
+    pairs += [
+        _typed(message, _drawn_text(documents, chance), FALSE, chance)
+        for message in messages
+        for _ in range(_TEXTS_PER_MESSAGE)
+    ]
+    return list(dict.fromkeys(pairs))
 
 
-def _document_pairs(document: QuotedDocument, chance: Random) -> Iterator[LabelledPair]:
+def _document_pairs(
+    document: QuotedDocument, documents: Sequence[QuotedDocument], chance: Random
+) -> Iterator[LabelledPair]:
+    others = [other for other in documents if other is not document]
     for question, answer_numbers, partial_numbers in document.questions:
-        asked = claimed("", question)
         wrong_numbers = wrong_sentences(document, question, {*answer_numbers, *partial_numbers}, chance)
         for n in (*answer_numbers, *wrong_numbers):
             text = f"{document.title}: {document.sentences[n]}"
-            yield LabelledPair(asked, text, TRUE if n in answer_numbers else FALSE)
+            yield _typed(question, text, TRUE if n in answer_numbers else FALSE, chance)
         if (answer_numbers or not partial_numbers) and chance.random() < _WHOLE_SHARE:
-            yield LabelledPair(asked, document.titled, TRUE if answer_numbers else FALSE)
+            yield _typed(question, document.titled, TRUE if answer_numbers else FALSE, chance)
+        if others and chance.random() < _OTHER_SHARE:
+            yield _typed(question, _drawn_text(others, chance), FALSE, chance)
+
+
+def _drawn_text(documents: Sequence[QuotedDocument], chance: Random) -> str:
+    """A document, or a sentence of it."""
+    document = chance.choice(documents)
+    return document.titled if chance.random() < 0.5 else f"{document.title}: {chance.choice(document.sentences)}"
+
+
+def _typed(message: str, text: str, label: float, chance: Random) -> LabelledPair:
+    return LabelledPair(message if chance.random() < 0.5 else claimed("", message), text, label)
 
 
 def _question_pairs(example: PassageQuestion, retriever: Retriever, chance: Random) -> Iterator[LabelledPair]:

@@ -11,13 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from assistant.experiment.datasets import sample
+from assistant.judges.examples import examples
 from assistant.protocols import Progress, Retriever, silent
 from assistant.training.relevance.pairs import make_pairs, quoted_pairs, write_search_corpus
-from assistant.training.support.pairs import TRUE, Split, read_material
+from assistant.training.support.pairs import TRUE, Split, fold, read_material
 from assistant.training.support.quoted import read_quoted
 from assistant.training.support.train import load_or_make_pairs, untruncated_pairs
 from assistant.training.trainer import LabelledPair, PairTrainer, Plan
 
+# The examples of messages that ask nothing of any document (prompts/intents.toml).
+TALK = ("small_talk", "more_small_talk", "conversation", "recall", "forget", "why", "beside")
 # Development pairs that the stages of the training are compared by.
 MAX_STAGE_PAIRS = 600
 
@@ -59,7 +62,10 @@ def train(
 
 
 def _own_pairs(split: Split, plan: Plan) -> list[LabelledPair]:
-    return untruncated_pairs(quoted_pairs(read_quoted(split), plan.seed), plan)
+    """The pairs of short documents, and those of talk, of which every tenth message is kept apart for "dev"."""
+    table = examples("intents")
+    messages = [text for kind in TALK for text in table[kind] if (fold(text, 10) == 0) == (split == "dev")]
+    return untruncated_pairs(quoted_pairs(read_quoted(split), messages, plan.seed), plan)
 
 
 def _sampled(pairs: list[LabelledPair], most: int, seed: int) -> list[LabelledPair]:
