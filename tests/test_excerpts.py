@@ -82,7 +82,7 @@ def made(folder: Path, name: str) -> Path:
             return book(path)
         case ending:
             texts = {
-                "md": f"# The house\n\n{OATS}\n\n## Doors\n\nThe *key* hangs\nbehind the [green](x) door. It is red.\n",
+                "md": f"# The house\n\n{OATS}\n\n## Doors\n\nThe *key* hangs behind the\n[green](x) door. It is red.\n",
                 "html": f"<h1>The house</h1><p>{OATS}<h2>Doors</h2><p>The key <b>hangs</b> behind the green door.",
                 "txt": f"{OATS}\n\nThe key hangs\nbehind the green\ndoor. It is red.\n",
                 "csv": f"Item,Where,Since\nTea,{KEY},2026\n",

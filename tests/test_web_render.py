@@ -213,7 +213,8 @@ def test_no_template_lets_html_through() -> None:
         ),
         render.render("usage", used=[UserUsage(EVIL, 1, 2, 3, 60.0, "2026-01-01")], days=30),
         render.render("tokens", tokens=[AccessToken(EVIL, EVIL, "2026-01-01T00:00:00+00:00", "")], fresh=EVIL),
-        render.render("account", word=EVIL, gone=False, login=True),
+        render.render("account", word=EVIL, gone=False, login=True, shortest=12, last=EVIL, before=EVIL, renewed=True),
+        render.render("strength", score=1, text=EVIL),
         viewer(turn, problem=EVIL),
         viewer(turn, text=Excerpt((Paragraph(((0, EVIL),), EVIL, ((EVIL, True), (EVIL, False))),), True, True, 1.0)),
         render.render(
@@ -246,7 +247,7 @@ def test_every_template_is_rendered_here_or_is_part_of_one() -> None:
     rendered = {
         "transcript", "answering", "comparing", "notice", "sources", "facts", "conversations", "documents", "composer",
         "download", "header", "loading", "welcome", "tokens", "account", "viewer", "models", "offer",
-        "collected", "whole", "usage", "exported", "searching", "passage",
+        "collected", "whole", "usage", "exported", "searching", "passage", "strength",
     }  # fmt: skip
     assert {file.name.removesuffix(".html.j2") for file in Path(render.FOLDER).iterdir()} == parts | rendered
 

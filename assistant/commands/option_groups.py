@@ -91,6 +91,6 @@ def _options(parameter: Parameter, kind: Any) -> Iterator[Parameter]:
         bare_type, option = get_args(hint)
         if get_origin(bare_type) is tuple:
             if option.show_default is True:  # the dataclass has the default itself
-                option.show_default = ", ".join(map(str, default))
+                option.show_default = ", ".join(map(str, default)) or False
             hint, default = Annotated[list[get_args(bare_type)[0]] | None, option], None  # type: ignore[misc]
         yield Parameter(field.name, Parameter.KEYWORD_ONLY, default=default, annotation=hint)
