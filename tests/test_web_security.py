@@ -60,6 +60,8 @@ def test_hosts_and_origins(host: str, origin: str | None, local: bool, ok: bool)
         ("https://page.example", "https://evil.example", 403, "max-age=31536000"),
         ("http://page.example", "http://page.example", 200, None),
         ("https://localhost:8443", "https://localhost:8443", 200, None),
+        ("https://[::1]:8443", "https://[::1]:8443", 200, None),
+        ("https://[::1]", "https://[::1]", 200, None),
     ],
 )
 def test_a_host_that_is_reached_by_https_is_reached_by_nothing_else(

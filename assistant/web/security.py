@@ -59,9 +59,9 @@ HEADERS = {
     "Referrer-Policy": "same-origin",  # without any, the button for logging out would come from nowhere
     "X-Frame-Options": "DENY",
 }
-HTTPS_ONLY = (
-    "max-age=31536000"  # for a year browsers ask this host by HTTPS alone; its subdomains may be somebody else's
-)
+# For a year browsers ask this host by HTTPS alone; its subdomains may be somebody else's.
+HTTPS_ONLY = "max-age=31536000"
+_PORT = re.compile(r":\d*$")
 
 
 def is_loopback(host: str) -> bool:
@@ -93,7 +93,7 @@ class Guard:
         headers, policy = Headers(scope=scope), POLICIES.get(scope["path"], DENY_ALL_POLICY)
         is_tls = scope.get("scheme") == "https"  # a proxy on this computer says so, whatever it asks the server by
         # Whoever tries a proxy with TLS on localhost still reaches all else there.
-        is_host_bound = is_tls and not is_loopback(headers.get("host", "").partition(":")[0])
+        is_host_bound = is_tls and not is_loopback(_PORT.sub("", headers.get("host", "")))
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
