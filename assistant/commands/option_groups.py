@@ -6,6 +6,7 @@ The groups that say where the settings and the data are, and which language mode
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
@@ -90,6 +91,7 @@ def _options(parameter: Parameter, kind: Any) -> Iterator[Parameter]:
             continue  # not an option
         bare_type, option = get_args(hint)
         if get_origin(bare_type) is tuple:
+            option = copy(option)  # others that share it may have another default
             if option.show_default is True:  # the dataclass has the default itself
                 option.show_default = ", ".join(map(str, default)) or False
             hint, default = Annotated[list[get_args(bare_type)[0]] | None, option], None  # type: ignore[misc]
