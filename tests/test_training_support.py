@@ -58,6 +58,7 @@ FERRY = QuotedDocument(
     ("Bicycles travel free.", "Dogs pay 3 euros.", "The bar is shut in winter.", "Children pay half."),
     (("What do dogs pay?", (1,), ()), ("What do cats pay?", (), ()), ("Who pays half or less?", (), (0, 3))),
 )
+COAST = "Coast: It is 300 km long."
 
 
 @pytest.fixture(autouse=True)
@@ -318,14 +319,15 @@ def test_relevance_learns_which_sentences_of_a_short_document_answer() -> None:
     found = [
         replace(one, first=claimed("", one.first))
         for seed in range(40)
-        for one in relevance_pairs([FERRY, bus], ["Thanks, that helps!"], seed)
+        for one in relevance_pairs([FERRY, bus], ["Thanks, that helps!"], [COAST], seed)
     ]
     dogs, cats, fewer = (asked for asked, *_ in FERRY.questions)
     answering = f"Ferry: {FERRY.sentences[1]}"
     assert {(one.first, one.second) for one in found if one.label == TRUE} == {(dogs, answering), (dogs, FERRY.titled)}
-    assert {(dogs, answering), (cats, answering), (cats, FERRY.titled), (cats, bus.titled)} <= {
+    assert {(dogs, answering), (cats, answering), (cats, FERRY.titled), (cats, bus.titled), (cats, COAST)} <= {
         (one.first, one.second) for one in found
     }
+    assert {one.second for one in found if one.first.startswith("Thanks")} >= {COAST, FERRY.titled, bus.titled}
     # what answers a part tells neither, alone or in its document
     parts = {FERRY.titled, *(f"Ferry: {FERRY.sentences[n]}" for n in (0, 3))}
     assert not {one.second for one in found if one.first == fewer} & parts
@@ -333,7 +335,7 @@ def test_relevance_learns_which_sentences_of_a_short_document_answer() -> None:
 
 
 def test_a_question_mark_tells_relevance_nothing() -> None:
-    firsts = [one.first for one in relevance_pairs([FERRY], ["Thanks!"] * 50, 0)]
+    firsts = [one.first for one in relevance_pairs([FERRY], ["Thanks!"] * 50, [COAST], 0)]
     assert {"What do dogs pay?", "Thanks!", "Thanks!?"} <= set(firsts)
 
 

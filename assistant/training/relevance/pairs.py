@@ -68,16 +68,19 @@ def make_pairs(material: Material, retriever: Retriever, seed: int, progress: Pr
     return chance.sample(pairs, len(pairs))
 
 
-def quoted_pairs(documents: Sequence[QuotedDocument], messages: Sequence[str], seed: int) -> list[LabelledPair]:
+def quoted_pairs(
+    documents: Sequence[QuotedDocument], messages: Sequence[str], passages: Sequence[str], seed: int
+) -> list[LabelledPair]:
     """Questions with the sentences of their document that answer, with some that don't, and with all of it.
 
-    Besides, questions with sentences of other documents, and `messages`, which ask nothing of any document, such as
-    thanks. Half of all stand as they were typed, the others with a question mark, so that it tells nothing.
+    Besides, questions with sentences of other documents or with `passages` of a library, and `messages`, which ask
+    nothing of any document, such as thanks. Half of all stand as they were typed, the others with a question mark, so
+    that it tells nothing.
     """
     chance = Random(seed)  # noqa: S311 - an experiment, not a secret
-    pairs = [pair for document in documents for pair in _document_pairs(document, documents, chance)]
+    pairs = [pair for document in documents for pair in _document_pairs(document, documents, passages, chance)]
     pairs += [
-        _typed(message, _drawn_text(documents, chance), FALSE, chance)
+        _typed(message, _drawn_text(documents, passages, chance), FALSE, chance)
         for message in messages
         for _ in range(_TEXTS_PER_MESSAGE)
     ]
@@ -85,7 +88,7 @@ def quoted_pairs(documents: Sequence[QuotedDocument], messages: Sequence[str], s
 
 
 def _document_pairs(
-    document: QuotedDocument, documents: Sequence[QuotedDocument], chance: Random
+    document: QuotedDocument, documents: Sequence[QuotedDocument], passages: Sequence[str], chance: Random
 ) -> Iterator[LabelledPair]:
     others = [other for other in documents if other is not document]
     for question, answer_numbers, partial_numbers in document.questions:
@@ -96,11 +99,13 @@ def _document_pairs(
         if (answer_numbers or not partial_numbers) and chance.random() < _WHOLE_SHARE:
             yield _typed(question, document.titled, TRUE if answer_numbers else FALSE, chance)
         if others and chance.random() < _OTHER_SHARE:
-            yield _typed(question, _drawn_text(others, chance), FALSE, chance)
+            yield _typed(question, _drawn_text(others, passages, chance), FALSE, chance)
 
 
-def _drawn_text(documents: Sequence[QuotedDocument], chance: Random) -> str:
-    """A document, or a sentence of it."""
+def _drawn_text(documents: Sequence[QuotedDocument], passages: Sequence[str], chance: Random) -> str:
+    """A passage of a library, a document, or a sentence of one."""
+    if chance.random() < 0.5:
+        return chance.choice(passages)
     document = chance.choice(documents)
     return document.titled if chance.random() < 0.5 else f"{document.title}: {chance.choice(document.sentences)}"
 

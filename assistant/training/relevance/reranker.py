@@ -5,7 +5,7 @@ It goes on from what the larger judge of support learned, which has read questio
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -47,11 +47,11 @@ def train(
 
     all_pairs = load_or_make_pairs(folder, plan.seed, lambda: {"train": make_split("train"), "dev": make_split("dev")})
     all_pairs = {name: untruncated_pairs(pairs, plan) for name, pairs in all_pairs.items()}
-    own_pairs = _sampled(_own_pairs("train", plan), int(count * own_share), plan.seed)
+    own_pairs = _sampled(_own_pairs("train", all_pairs["train"], plan), int(count * own_share), plan.seed)
     pairs = own_pairs + _sampled(all_pairs["train"], count - len(own_pairs), plan.seed)
     watched_pairs = _sampled(all_pairs["dev"], MAX_STAGE_PAIRS, plan.seed)
     if own_share:
-        watched_pairs += _sampled(_own_pairs("dev", plan), MAX_STAGE_PAIRS, plan.seed)
+        watched_pairs += _sampled(_own_pairs("dev", all_pairs["dev"], plan), MAX_STAGE_PAIRS, plan.seed)
     stages = PairTrainer(folder, plan, pairs, watched_pairs).run(progress)
     return {
         "pairs": len(pairs),
@@ -61,11 +61,15 @@ def train(
     }
 
 
-def _own_pairs(split: Split, plan: Plan) -> list[LabelledPair]:
-    """The pairs of short documents, and those of talk, of which every tenth message is kept apart for "dev"."""
+def _own_pairs(split: Split, pairs: Sequence[LabelledPair], plan: Plan) -> list[LabelledPair]:
+    """The pairs of short documents, and those of talk, of which every tenth message is kept apart for "dev".
+
+    What has nothing to do with either is also drawn from the passages of the other pairs.
+    """
     table = examples("intents")
     messages = [text for kind in TALK for text in table[kind] if (fold(text, 10) == 0) == (split == "dev")]
-    return untruncated_pairs(quoted_pairs(read_quoted(split), messages, plan.seed), plan)
+    passages = [pair.second for pair in pairs]
+    return untruncated_pairs(quoted_pairs(read_quoted(split), messages, passages, plan.seed), plan)
 
 
 def _sampled(pairs: list[LabelledPair], most: int, seed: int) -> list[LabelledPair]:
