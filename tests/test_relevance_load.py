@@ -15,7 +15,7 @@ from assistant.commands.train import blend
 from assistant.errors import DataError, ModelError, SettingsError
 from assistant.judges import packed
 from assistant.judges.load import relevance as load_estimator
-from assistant.judges.relevance.blend import AGAIN, NAME, Blend, TwoStageEstimator, fit
+from assistant.judges.relevance.blend import AGAIN, AGAIN_WORDS, NAME, Blend, TwoStageEstimator, fit
 from assistant.judges.relevance.calibration import Calibration
 from assistant.judges.relevance.estimators.cross_encoder import CrossEncoderEstimator
 from assistant.judges.relevance.load import CALIBRATION, load, load_calibrated
@@ -126,7 +126,7 @@ def test_weights_are_fitted_and_what_tells_nothing_is_refused() -> None:
 
 
 def test_a_larger_one_reads_again_what_a_quick_one_finds_first() -> None:
-    passages = [Passage(str(n), "", f"walk {n}") for n in range(AGAIN + 2)]
+    passages = [Passage(str(n), "", f"walk {n} " * (AGAIN_WORDS // 2)) for n in range(AGAIN + 2)]
     quick, judge = Places([float(-n) for n in range(AGAIN + 2)]), Places([float(n) for n in range(AGAIN)])
     found = TwoStageEstimator(judge, quick, Blend(quick.name, 0.2, 0.3, 1.0)).estimate("where", passages, Event())
     assert judge.asked == [passages[:AGAIN]]
@@ -134,6 +134,14 @@ def test_a_larger_one_reads_again_what_a_quick_one_finds_first() -> None:
     # what isn't read again counts as the least of what is
     assert found[AGAIN].score == pytest.approx(-0.3 * AGAIN + 1)
     assert TwoStageEstimator(judge, quick, Blend("", 2.0, 3.0, 1.0)).estimate("where", [], Event()) == []
+
+
+@pytest.mark.parametrize(("words", "read"), [(AGAIN_WORDS // 20 - 1, 20), (AGAIN_WORDS // 10 - 1, 10)])
+def test_of_short_passages_a_larger_one_reads_as_many_as_it_would_read_words(words: int, read: int) -> None:
+    passages = [Passage(str(n), "", "walk " * words) for n in range(30)]
+    quick, judge = Places([n / 10 for n in range(30)]), Places([1.0] * read)
+    TwoStageEstimator(judge, quick, Blend(quick.name, 0.2, 0.3, 1.0)).estimate("where", passages, Event())
+    assert judge.asked == [passages[: -read - 1 : -1]]
 
 
 def test_the_smaller_one_stands_in_where_the_encoder_cannot_be_had(

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from itertools import accumulate
 from threading import Event
 from typing import Any, ClassVar, Literal
 
@@ -23,12 +24,14 @@ from assistant.judges.json_file import JsonFile
 from assistant.judges.relevance.cosine import cosines
 from assistant.llm.processor import has_bf16
 from assistant.protocols import Embedder, Estimator
+from assistant.text.chunks import count_words
 from assistant.types import Passage, Relevance
 
 NAME = "blend.json"
 _REGULARISATION = 100.0
-# How many passages the larger estimator reads.
-AGAIN = 8
+# How many passages the larger estimator reads at least, and how many words, in which more short ones find room: as long
+# as eight passages of a hundred words take, each beside a question of ten.
+AGAIN, AGAIN_WORDS = 8, 880
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +89,21 @@ class TwoStageEstimator:
     def estimate(self, question: str, passages: Sequence[Passage], stop: Event) -> list[Relevance]:
         """One estimate for each passage; see `Estimator`."""
         quick_scores = [estimate.score for estimate in self._quick.estimate(question, passages, stop)]
-        best_indices = sorted(range(len(passages)), key=lambda n: -quick_scores[n])[:AGAIN]
+        best_indices = _read_again(question, passages, quick_scores)
         estimates = self._judge.estimate(question, [passages[n] for n in best_indices], stop)
         judge_scores = dict(zip(best_indices, (estimate.score for estimate in estimates), strict=True))
         lowest = min(judge_scores.values(), default=0.0)
         return [
             Relevance.of_score(self._blend(judge_scores.get(n, lowest), score)) for n, score in enumerate(quick_scores)
         ]
+
+
+def _read_again(question: str, passages: Sequence[Passage], scores: Sequence[float]) -> list[int]:
+    """The positions of the passages that the larger estimator reads, those of the highest scores."""
+    order = sorted(range(len(passages)), key=lambda n: -scores[n])
+    question_words = count_words(question)
+    words = accumulate(question_words + count_words(passages[n].titled) for n in order)
+    return [n for rank, (n, total) in enumerate(zip(order, words, strict=True)) if rank < AGAIN or total <= AGAIN_WORDS]
 
 
 def autocast_bf16() -> AbstractContextManager[Any]:
