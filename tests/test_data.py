@@ -176,6 +176,7 @@ SCENARIOS = (
     "scenarios_asked_fresh",
     "scenarios_sums",
     "scenarios_sums_fresh",
+    "scenarios_talk_fresh",
     "languages",
 )
 
@@ -191,6 +192,13 @@ def test_everyday_questions_and_replies_are_about_documents_that_are_there():
     assert all(answer in contents[row["gold"][0]] for row in questions for answer in row["answers"])
     assert all(bool(row["answers"]) != row.get("unanswerable", False) for row in questions)
     assert {pair.evidence for pair in read_pairs(DATA / "support_everyday.jsonl.gz")} == set(contents.values())
+
+
+def test_replies_about_notes_are_half_right_and_half_wrong_of_each_piece():
+    pairs = read_pairs(DATA / "support_notes_fresh.jsonl")
+    by_piece = Counter((pair.evidence, pair.supported) for pair in pairs)
+    assert len(by_piece) == 100
+    assert set(by_piece.values()) == {3}
 
 
 def test_each_question_in_another_language_stands_beside_its_own_in_english():
