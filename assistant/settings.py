@@ -218,7 +218,7 @@ class RelevanceSettings(Section):
         "", description="a file of `evaluate relevance --calibrate`; empty = the one beside the model, if there is one"
     )
     threshold: float = Field(
-        0.05, gt=0, lt=1, description="confidence below which the library counts as not holding the answer"
+        0.015, gt=0, lt=1, description="confidence below which the library counts as not holding the answer"
     )
     if_unanswerable: Literal["auto", IfUnanswerable] = Field(
         "auto",

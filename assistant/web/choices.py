@@ -208,7 +208,7 @@ def _unanswerable_dropdown(relevance: RelevanceSettings) -> gr.Dropdown:
         "below",
         "When no passage seems to answer",
         UNANSWERABLE_OPTIONS,
-        info=f"Which is when the confidence of the best is under {relevance.threshold:.2f}.",
+        info=f"Which is when the confidence of the best is under {relevance.threshold:g}.",
         visible=relevance.estimator != "none",
     )
 
