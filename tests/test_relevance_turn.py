@@ -265,7 +265,7 @@ def test_under_the_threshold_nothing_is_made_up(parts: Parts) -> None:
     )
     assert turn.answer
     assert (turn.answer.text, turn.answer.unknown) == (NOT_HELD.text, True)
-    assert turn.events == (TurnEvent("none_relevant", "confidence 0.30, below 0.50"),)
+    assert turn.events == (TurnEvent("none_relevant", "confidence 0.30, below 0.5"),)
     assert TurnEvent("fell_back") not in turn.events
     assert turn.confidence
     assert turn.confidence.level == "none"

@@ -72,7 +72,7 @@ def test_it_is_explained_and_said_whether_it_was_calibrated() -> None:
     text = " ".join(about_set(judged(0.8)))
     assert "0.80, between 0 (surely not) and 1 (surely)" in text
     assert "From 0.75" in text
-    assert "under 0.50" in text
+    assert "under 0.5 the" in text
     assert "a small model trained" in text
     assert f"Calibrated ({CALIBRATED})" in text
     assert "Not calibrated" in " ".join(about_set(judged(0.8, "")))

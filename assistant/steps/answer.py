@@ -42,7 +42,7 @@ def _none_relevant(turn: Turn) -> Turn:
     if turn.confidence is None:
         return turn
     value, threshold = turn.confidence.value, turn.confidence.threshold
-    return turn.with_event("none_relevant", f"confidence {value:.2f}, below {threshold:.2f}")
+    return turn.with_event("none_relevant", f"confidence {value:.2f}, below {threshold:g}")
 
 
 def _without_passages(policy: IfUnanswerable, turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:

@@ -43,7 +43,7 @@ def about_set(turn: Turn) -> Iterator[str]:
     well_threshold = (1 + confidence.threshold) / 2
     yield (
         f"{_sureness('the passages hold the answer', confidence.value)}. It is the number of the best passage that was "
-        f"looked at. From {well_threshold:.2f} a reply counts as well supported; under {confidence.threshold:.2f} the "
+        f"looked at. From {well_threshold:.2f} a reply counts as well supported; under {confidence.threshold:g} the "
         "library counts as not holding the answer."
     )
     if confidence.level == "none" and turn.citations:
