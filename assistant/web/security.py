@@ -61,7 +61,6 @@ HEADERS = {
 }
 # For a year browsers ask this host by HTTPS alone; its subdomains may be somebody else's.
 HTTPS_ONLY = "max-age=31536000"
-_PORT = re.compile(r":\d*$")
 
 
 def is_loopback(host: str) -> bool:
@@ -93,7 +92,8 @@ class Guard:
         headers, policy = Headers(scope=scope), POLICIES.get(scope["path"], DENY_ALL_POLICY)
         is_tls = scope.get("scheme") == "https"  # a proxy on this computer says so, whatever it asks the server by
         # Whoever tries a proxy with TLS on localhost still reaches all else there.
-        is_host_bound = is_tls and not is_loopback(_PORT.sub("", headers.get("host", "")))
+        is_malformed = malformed(headers)
+        is_host_bound = is_tls and not is_malformed and not _is_for_loopback(headers)
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -106,7 +106,7 @@ class Guard:
                 message["headers"] = restricted_cookies(message["headers"], is_tls)
             await send(message)
 
-        if malformed(headers):
+        if is_malformed:
             responder: ASGIApp = PlainTextResponse(MALFORMED, 400)
         elif refusal := refusal_reason(headers, self._local):
             responder = PlainTextResponse(refusal, 403)
@@ -152,8 +152,13 @@ def refusal_reason(headers: Headers, local: bool) -> str:
     host, origin = headers.get("host", ""), headers.get("origin")
     if not host:
         return "A request must say which host it is meant for."
-    if local and not is_loopback(urlsplit(f"//{host}").hostname or ""):
+    if local and not _is_for_loopback(headers):
         return "This page answers only to the address that it printed."
     if origin is not None and urlsplit(origin).netloc != host:
         return "Requests from other sites are refused."
     return ""
+
+
+def _is_for_loopback(headers: Headers) -> bool:
+    """Whether the host that a request names is of loopback, whatever its port."""
+    return is_loopback(urlsplit(f"//{headers.get('host', '')}").hostname or "")
