@@ -6,9 +6,8 @@ A logistic regression over Sentence-BERT embeddings, learned at start from the e
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 
-from assistant.judges.examples import Regression, examples, fitted
+from assistant.judges.examples import learned
 from assistant.protocols import Embedder
 
 # How likely a sentence has to be a statement: what is none is to count as one seldom (docs/results/memory.md).
@@ -17,11 +16,4 @@ THRESHOLD = 0.7
 
 def likelihoods(texts: Sequence[str], embedder: Embedder) -> list[float]:
     """How likely each text states something lasting of its writer, in [0, 1]."""
-    return [odds["stated"] for odds in _regression(embedder)(embedder.encode(texts))] if texts else []
-
-
-@lru_cache(maxsize=2)
-def _regression(embedder: Embedder) -> Regression:
-    table = examples("stated")
-    labels = [label for label, texts in table.items() for _ in texts]
-    return fitted(embedder.encode([text for texts in table.values() for text in texts]), labels)
+    return [odds["stated"] for odds in learned("stated", embedder)(embedder.encode(texts))] if texts else []

@@ -5,11 +5,13 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assistant.prompting.render import FOLDER
+from assistant.protocols import Embedder
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,14 @@ def examples(name: str) -> dict[str, list[str]]:
     """The texts of prompts/<name>.toml by their labels."""
     table: dict[str, list[str]] = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
     return table
+
+
+@lru_cache(maxsize=4)
+def learned(name: str, embedder: Embedder) -> Regression:
+    """The regression that tells the labels of prompts/<name>.toml apart; fitted once for an embedder."""
+    table = examples(name)
+    labels = [label for label, texts in table.items() for _ in texts]
+    return fitted(embedder.encode([text for texts in table.values() for text in texts]), labels)
 
 
 def fitted(vectors: NDArray[np.float32], labels: Sequence[str]) -> Regression:

@@ -1,9 +1,9 @@
 """Support: does a passage say what a sentence of the answer says, as a reply to what was asked?
 
 "Qatar" to "Who hosted the 2022 World Cup?" is supported by a passage that says so, and "Qatar" to "Who won it?" is not.
-Sounding alike is not enough. Code has one veto: a sentence is not supported whose numbers, dates or names neither the
-passages nor what was given have, since a small model overlooks a digit. The weights that come with Sequitur lie in
-shipped/support; how they were trained, what was measured and where they fail is told in the README there.
+Sounding alike is not enough. Code has one veto: a sentence is partly supported at best whose numbers, dates or names
+neither the passages nor what was given have, since a small model overlooks a digit. The weights that come with Sequitur
+lie in shipped/support; how they were trained, what was measured and where they fail is told in the README there.
 """
 
 from __future__ import annotations

@@ -29,6 +29,7 @@ from assistant.training.support.quoted import pairs as quoted_pairs
 from assistant.training.support.quoted import read_quoted
 from assistant.training.support.spans import read_spans
 from assistant.training.support.written import PAIR_LABELS, read_written
+from assistant.training.support.written import PATHS as WRITTEN_PATHS
 from assistant.training.support.written import pairs as written_pairs
 from assistant.training.trainer import LabelledPair, PairTrainer, Plan
 from assistant.types import Claim, Passage
@@ -47,7 +48,8 @@ MAX_ENTAILMENT_SHARE = 0.15
 class Lesson:
     """What is learned: so many pairs in all, of which those written for it are a share of `own_share` at most.
 
-    Each of these is learned `repeats` times; all others once.
+    Each of these is learned `repeats` times; all others once. Claims, claims on notes and quoted sentences have equal
+    parts in that share, as far as there are so many.
     """
 
     count: int
@@ -77,8 +79,8 @@ def train(
         return {"train": train_pairs, "dev": make_pairs(read_material(data, "dev"), plan.seed + 1)}
 
     saved_pairs, count = load_or_make_pairs(folder, plan.seed, make_splits), lesson.count
-    own_pairs = lesson.repeats * untruncated_pairs(_own_pairs("train", plan.seed), plan)
-    own_pairs = sample(own_pairs, min(len(own_pairs), int(count * lesson.own_share)), plan.seed)
+    own_sets = [lesson.repeats * untruncated_pairs(own_pairs, plan) for own_pairs in _own_pair_sets("train", plan.seed)]
+    own_pairs = _equal_parts(own_sets, int(count * lesson.own_share), plan.seed)
     entailment_pairs = untruncated_pairs(read_entailment(data / ENTAILMENT, plan.seed), plan)
     entailment_pairs = sample(
         entailment_pairs, min(len(entailment_pairs), int(count * MAX_ENTAILMENT_SHARE)), plan.seed
@@ -88,9 +90,9 @@ def train(
     )
     pairs = own_pairs + entailment_pairs + recipe_pairs
     dev_pairs = sample(saved_pairs["dev"], CURVE_PAIRS, plan.seed)
-    own_dev_pairs = untruncated_pairs(_own_pairs("dev", plan.seed), plan)
-    watched_pairs = untruncated_pairs(dev_pairs, plan)[:MAX_STAGE_PAIRS] + sample(
-        own_dev_pairs, min(len(own_dev_pairs), MAX_STAGE_PAIRS), plan.seed
+    own_dev_sets = [untruncated_pairs(own_pairs, plan) for own_pairs in _own_pair_sets("dev", plan.seed)]
+    watched_pairs = untruncated_pairs(dev_pairs, plan)[:MAX_STAGE_PAIRS] + _equal_parts(
+        own_dev_sets, MAX_STAGE_PAIRS, plan.seed
     )
     watched_pairs = [replace(pair, label=float(pair.label == TRUE)) for pair in watched_pairs]
     stages = PairTrainer(folder, plan, pairs, watched_pairs).run(progress)
@@ -105,9 +107,19 @@ def train(
     }
 
 
-def _own_pairs(split: Split, seed: int) -> list[LabelledPair]:
-    """The pairs of a split that were written for it."""
-    return written_pairs(read_written(split), seed) + quoted_pairs(read_quoted(split), seed)
+def _own_pair_sets(split: Split, seed: int) -> list[list[LabelledPair]]:
+    """The pairs of a split that were written for it: claims, claims on notes, and quoted sentences."""
+    claims = (written_pairs(read_written(split, [path]), seed) for path in WRITTEN_PATHS)
+    return [*claims, quoted_pairs(read_quoted(split), seed)]
+
+
+def _equal_parts(sets: Sequence[list[LabelledPair]], count: int, seed: int) -> list[LabelledPair]:
+    """So many pairs, drawn from all sets alike; what a small set lacks, the larger ones give."""
+    drawn: list[LabelledPair] = []
+    for position, pairs in enumerate(sorted(sets, key=len)):
+        share = (count - len(drawn)) // (len(sets) - position)
+        drawn += sample(pairs, min(len(pairs), share), seed)
+    return drawn
 
 
 def _enough_pairs(material: Material, seed: int, count: int) -> list[LabelledPair]:

@@ -1,8 +1,8 @@
 """Claims and passages that were written for Sequitur, for what the recipe's changes by code never look like.
 
-They lie in written.jsonl beside this file, one passage a line, each with some true, half-true and false claims, in the
-words of a reply; `kind` says what makes a claim true or false, and "reply" that the default model wrote it itself, as
-a reply to the question, with the passage among its notes:
+They lie in written.jsonl beside this file, and those on pieces of lists and notes in written_notes.jsonl, one passage a
+line, each with some true, half-true and false claims, in the words of a reply; `kind` says what makes a claim true or
+false, and "reply" that the default model wrote it itself, as a reply to the question, with the passage among its notes:
 
     {"title": "Ferry", "text": "Bicycles travel free from nine ...", "claims": [["not", "May I bring it at eight?",
      "Yes, bicycles are free.", "condition"], ...]}
@@ -10,7 +10,7 @@ a reply to the question, with the passage among its notes:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -21,7 +21,7 @@ from assistant.judges.support.trained import claimed
 from assistant.training.support.pairs import FALSE, PARTLY, TRUE, Split, fold
 from assistant.training.trainer import LabelledPair
 
-PATH = Path(__file__).with_name("written.jsonl")
+PATHS = tuple(Path(__file__).with_name(name) for name in ("written.jsonl", "written_notes.jsonl", "written_asked.jsonl"))
 _LABELS = {"supported": TRUE, "partly": PARTLY, "not": FALSE}
 # Whether a reply would answer if it were the passage itself: one that tells something else than was asked wouldn't, one
 # that is made up would. Of other kinds it depends.
@@ -47,9 +47,9 @@ class WrittenPassage:
         return f"{self.title}: {self.text}"
 
 
-def read_written(split: Split) -> list[WrittenPassage]:
+def read_written(split: Split, paths: Sequence[Path] = PATHS) -> list[WrittenPassage]:
     """The passages of a split: a tenth of them for "dev", the others for "train"; none for "test"."""
-    passages = read_models(PATH, WrittenPassage, "no passage with claims")
+    passages = [passage for path in paths for passage in read_models(path, WrittenPassage, "no passage with claims")]
     return [passage for passage in passages if ("dev" if fold(passage.text, 10) == 0 else "train") == split]
 
 
