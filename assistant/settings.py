@@ -209,7 +209,8 @@ class RelevanceSettings(Section):
         "large",
         description="what estimates the relevance of passages: nothing (none), the language model (llm), the small "
         "trained model that comes with Sequitur (cross_encoder), one that is five times as large, on an encoder that "
-        "is fetched, and reads again the eight passages that the small one finds best (large), or a T5 (seq2seq)",
+        "is fetched, and reads again the eight passages that the small one finds best, or more short ones (large), or "
+        "a T5 (seq2seq)",
     )
     model: str = Field(
         "", description="its folder or hub id; empty = the one that comes with Sequitur; needed for seq2seq"

@@ -30,7 +30,7 @@ Origin = Literal["passages", "pool", "model", "conversation"]
 # (the library has no answer), "unsuited" (all that was found clashes with the person's facts), "ask" (the person is
 # asked what to do), and "acknowledged" (the message only told something).
 Outcome = Literal["written", "own", "withheld", "not_held", "unsuited", "ask", "acknowledged"]
-# What may happen in a turn that a person should know of; `wording.events` puts each code into a sentence.
+# What may happen in a turn that a person should know of; `wording.replies` puts each code into a sentence.
 EventCode = Literal[
     "documents_missing", "none_relevant", "relevance_failed", "quality_failed", "none_reliable", "summary_failed",
     "suitability_failed", "not_checked", "second_look_failed", "set_aside", "fell_back", "quoted", "unsupported",
@@ -576,7 +576,10 @@ class RetrievedTurn(TurnInput):
 
     @property
     def told_facts(self) -> tuple[str, ...]:
-        """The texts of the facts that the model is given, most relevant first: those that matter, or all if few."""
+        """The texts of the facts that the model is given, most relevant first.
+
+        They are those that matter and those that the message itself states, or all if few.
+        """
         return tuple(fact.text for fact in self.facts if fact.used or fact.told)
 
     @property

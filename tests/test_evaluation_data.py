@@ -5,7 +5,15 @@ from pathlib import Path
 import pytest
 
 from assistant.errors import DataError
-from assistant.experiment.datasets import place_gold, read_corpus, read_qrels, read_queries, read_questions, sample
+from assistant.experiment.datasets import (
+    equal_parts,
+    place_gold,
+    read_corpus,
+    read_qrels,
+    read_queries,
+    read_questions,
+    sample,
+)
 from assistant.experiment.runs import Run
 from assistant.types import Passage
 
@@ -143,6 +151,14 @@ def test_samples_grow_with_the_limit_and_skip_keeps_them_apart() -> None:
     assert sample(items, 20, seed=3)[:10] == ten
     assert not set(ten) & set(sample(items, 10, seed=3, skip=10))
     assert sorted(sample(items, None, seed=3)) == items
+
+
+def test_every_set_gives_an_equal_part_as_far_as_it_goes() -> None:
+    sets = ["abcdefghij", "01", "ABCDEFGHIJ"]
+    drawn = equal_parts(sets, 10, seed=3)
+    assert [len(set(drawn) & set(one)) for one in sets] == [4, 2, 4]
+    assert drawn == equal_parts(sets, 10, seed=3) != equal_parts(sets, 10, seed=4)
+    assert sorted(equal_parts(sets, 100, seed=3)) == sorted("".join(sets))
 
 
 TOP = [Passage(f"p{n}", "", "") for n in range(5)]

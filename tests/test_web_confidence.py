@@ -12,7 +12,7 @@ from assistant.errors import SettingsError
 from assistant.protocols import Estimator, Parts
 from assistant.steps.closed_book import unbacked
 from assistant.store.conversations import Conversation
-from assistant.types import Answer, Choices, Citation, Confidence, Passage, Relevance, Turn, now
+from assistant.types import Answer, Choices, Citation, Confidence, Passage, Relevance, Status, Turn, now
 from assistant.web import render
 from assistant.web.chat import picked
 from assistant.web.confidence import about_passage, about_set, number, verdict
@@ -53,6 +53,17 @@ def test_a_reply_whose_sentences_were_found_is_in_the_library_whatever_was_expec
     assert verdict(cited) == "Weakly supported"
     assert "found in the passages all the same" in " ".join(about_set(cited))
     assert verdict(replace(cited, citations=())) == "Not in the library"
+
+
+@pytest.mark.parametrize(
+    ("value", "words"), [(0.75, "Relevant passages"), (0.74, "Hardly relevant passages"), (0.49, "Not in the library")]
+)
+@pytest.mark.parametrize("status", ["running", "stopped", "failed"])
+def test_a_reply_that_was_not_checked_is_not_called_supported(status: Status, value: float, words: str) -> None:
+    unchecked = replace(judged(value), status=status)
+    assert verdict(unchecked) == words
+    cited = replace(unchecked, citations=(Citation(1, "p", 0, 21, "A.", "Lentils hold protein.", 0.9),))
+    assert verdict(cited) == verdict(replace(cited, status="done"))
 
 
 def test_turns_that_nobody_judged_look_as_before() -> None:

@@ -32,7 +32,7 @@ _KIND = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Warning)\b
 
 
 class JsonLines(logging.Formatter):
-    """A record as one line of JSON: time (ISO 8601, UTC), level, logger, message; `error` with its kind and places.
+    """A record as one line of JSON: time (ISO 8601, UTC), level, logger, message; of an error, its kind and places.
 
     What a record has as `figures` stands beside these under its own names.
     """

@@ -236,6 +236,14 @@ def sample(items: Sequence[T], limit: int | None, seed: int, skip: int = 0) -> l
     return shuffled[skip:][:limit]
 
 
+def equal_parts(sets: Sequence[Sequence[T]], count: int, seed: int) -> list[T]:
+    """So many items, drawn from all sets alike; what a small set lacks, the larger ones give."""
+    drawn = list[T]()
+    for position, items in enumerate(sorted(sets, key=len)):
+        drawn += sample(items, (count - len(drawn)) // (len(sets) - position), seed)
+    return drawn
+
+
 def usable_questions(
     file: Path, chosen: Sequence[Question], why_not: Callable[[Question], str], what: str
 ) -> tuple[tuple[Question, ...], dict[str, int]]:

@@ -9,6 +9,8 @@ from assistant.wording.views import lacks_sourced_answer, unsourced_kind
 
 LEVELS = {"well": "Well supported", "weak": "Weakly supported", "none": "Not in the library"}
 UNANSWERED = "Relevant passages, but no answer"
+# Where no reply was checked, only the passages can be spoken of.
+UNCHECKED = {"well": "Relevant passages", "weak": "Hardly relevant passages", "none": "Not in the library"}
 # Who judges, by the kind that an estimator's name begins with.
 JUDGES = {
     "cross-encoder": "a small model trained to tell which passages answer a question",
@@ -19,10 +21,15 @@ JUDGES = {
 
 
 def verdict(turn: Turn) -> str:
-    """How well the passages support the reply, in words; "" where nobody estimated them."""
+    """How well the passages support the reply, in words; "" where nobody estimated them.
+
+    Of a reply that is being written, or was stopped before its sentences were checked, only what was found is told.
+    """
     if turn.confidence is None:
         return ""
     level = turn.confidence.level
+    if turn.status != "done" and not turn.citations:
+        return UNCHECKED[level]
     if level == "none":
         # a reply whose sentences were found in passages was found in the library, whatever was expected of it
         return LEVELS["weak" if turn.citations else level]

@@ -1,6 +1,6 @@
 """The larger judge of support: MPNet, which is fetched once, with an adapter that comes with Sequitur.
 
-It has five times the weights of the judge that comes with Sequitur (`trained`), learned from the same pairs, and tells
+It has five times the weights of the judge that comes with Sequitur (`trained`), learned from more pairs, and tells
 more: docs/results/support.md. Where it can't be had, that one judges.
 """
 

@@ -16,7 +16,7 @@ from transformers import AutoTokenizer
 
 from assistant.errors import DataError, ModelError, disk_errors_as
 from assistant.evaluation.support import Pair, read_pairs
-from assistant.experiment.datasets import sample
+from assistant.experiment.datasets import equal_parts, sample
 from assistant.experiment.runs import jsonl
 from assistant.judges.pair_model import CURVE, Curve
 from assistant.judges.support.trained import Support
@@ -80,7 +80,7 @@ def train(
 
     saved_pairs, count = load_or_make_pairs(folder, plan.seed, make_splits), lesson.count
     own_sets = [lesson.repeats * untruncated_pairs(own_pairs, plan) for own_pairs in _own_pair_sets("train", plan.seed)]
-    own_pairs = _equal_parts(own_sets, int(count * lesson.own_share), plan.seed)
+    own_pairs = equal_parts(own_sets, int(count * lesson.own_share), plan.seed)
     entailment_pairs = untruncated_pairs(read_entailment(data / ENTAILMENT, plan.seed), plan)
     entailment_pairs = sample(
         entailment_pairs, min(len(entailment_pairs), int(count * MAX_ENTAILMENT_SHARE)), plan.seed
@@ -91,7 +91,7 @@ def train(
     pairs = own_pairs + entailment_pairs + recipe_pairs
     dev_pairs = sample(saved_pairs["dev"], CURVE_PAIRS, plan.seed)
     own_dev_sets = [untruncated_pairs(own_pairs, plan) for own_pairs in _own_pair_sets("dev", plan.seed)]
-    watched_pairs = untruncated_pairs(dev_pairs, plan)[:MAX_STAGE_PAIRS] + _equal_parts(
+    watched_pairs = untruncated_pairs(dev_pairs, plan)[:MAX_STAGE_PAIRS] + equal_parts(
         own_dev_sets, MAX_STAGE_PAIRS, plan.seed
     )
     watched_pairs = [replace(pair, label=float(pair.label == TRUE)) for pair in watched_pairs]
@@ -111,15 +111,6 @@ def _own_pair_sets(split: Split, seed: int) -> list[list[LabelledPair]]:
     """The pairs of a split that were written for it: claims, claims on notes, and quoted sentences."""
     claims = (written_pairs(read_written(split, [path]), seed) for path in WRITTEN_PATHS)
     return [*claims, quoted_pairs(read_quoted(split), seed)]
-
-
-def _equal_parts(sets: Sequence[list[LabelledPair]], count: int, seed: int) -> list[LabelledPair]:
-    """So many pairs, drawn from all sets alike; what a small set lacks, the larger ones give."""
-    drawn: list[LabelledPair] = []
-    for position, pairs in enumerate(sorted(sets, key=len)):
-        share = (count - len(drawn)) // (len(sets) - position)
-        drawn += sample(pairs, min(len(pairs), share), seed)
-    return drawn
 
 
 def _enough_pairs(material: Material, seed: int, count: int) -> list[LabelledPair]:

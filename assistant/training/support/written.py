@@ -1,8 +1,9 @@
 """Claims and passages that were written for Sequitur, for what the recipe's changes by code never look like.
 
-They lie in written.jsonl beside this file, and those on pieces of lists and notes in written_notes.jsonl, one passage a
-line, each with some true, half-true and false claims, in the words of a reply; `kind` says what makes a claim true or
-false, and "reply" that the default model wrote it itself, as a reply to the question, with the passage among its notes:
+They lie beside this file, one passage a line: in written.jsonl, those on pieces of lists and notes in
+written_notes.jsonl, and in written_asked.jsonl those whose questions are mostly in everyday words. Each has some true,
+half-true and false claims, in the words of a reply; `kind` says what makes a claim true or false, and "reply" that the
+default model wrote it itself, as a reply to the question, with the passage among its notes:
 
     {"title": "Ferry", "text": "Bicycles travel free from nine ...", "claims": [["not", "May I bring it at eight?",
      "Yes, bicycles are free.", "condition"], ...]}
@@ -21,7 +22,7 @@ from assistant.judges.support.trained import claimed
 from assistant.training.support.pairs import FALSE, PARTLY, TRUE, Split, fold
 from assistant.training.trainer import LabelledPair
 
-PATHS = tuple(Path(__file__).with_name(name) for name in ("written.jsonl", "written_notes.jsonl", "written_asked.jsonl"))
+PATHS = tuple(Path(__file__).with_name(f"{name}.jsonl") for name in ("written", "written_notes", "written_asked"))
 _LABELS = {"supported": TRUE, "partly": PARTLY, "not": FALSE}
 # Whether a reply would answer if it were the passage itself: one that tells something else than was asked wouldn't, one
 # that is made up would. Of other kinds it depends.

@@ -19,7 +19,7 @@ def trained(folder: Path, name: str) -> CrossEncoderEstimator:
 
 
 class CrossEncoderEstimator:
-    """A cross-encoder in a local folder. Of question and passage together 256 tokens are read, as most have.
+    """A cross-encoder in a local folder. Of question and passage together 256 tokens are read at most.
 
     With a `base`, the folder holds what is added to this encoder.
 
