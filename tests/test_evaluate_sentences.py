@@ -51,6 +51,7 @@ def test_the_sentence_that_would_be_quoted_is_measured_with_all_that_tells_of_it
         ("b", False, 0.1),
         ("c", None, 0.1),
     ]
+    assert rows[0]["sentence"].startswith("lease ")
     assert rows[0]["relevance"] > rows[1]["relevance"]
     assert rows[0]["support"] == 0.8
     found = quote_summary(rows, 0.8, seed=0)

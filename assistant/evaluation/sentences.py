@@ -39,6 +39,7 @@ def quote_rows(
     """For each question the sentence of its gold passages that would be quoted, its estimates, and whether it answers.
 
     `right` is None if the passages answer but the sentence lacks the gold answer: it may say it in other words.
+    `sentence` is the passage's id and the sentence's number in it, from 0.
     """
     rows = []
     for n, question in enumerate(questions, 1):
@@ -49,7 +50,7 @@ def quote_rows(
             [verdict] = judge.judge([Claim(best.passage.text, (source_passage,), question.text)], Event())
             has_answer = bool(answer_recall(best.passage.text, question.answers)) if question.answers else False
             rows.append({
-                "id": question.id, "answerable": bool(question.answers),
+                "id": question.id, "sentence": best.passage.id, "answerable": bool(question.answers),
                 "right": has_answer if has_answer or not question.answers else None,
                 "relevance": best.relevance, "support": best.support, "likely": best.likely,
                 "passage": verdict.probability,
