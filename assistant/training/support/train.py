@@ -39,6 +39,8 @@ SPANS = Path("wice", "non_supported_tokens_train.jsonl.gz")
 # Development pairs that stages of the training are compared by, at most so many of the recipe and so many of those that
 # were written for it, and pairs of the recipe that the curve is fitted on.
 MAX_STAGE_PAIRS, CURVE_PAIRS = 500, 2000
+# Pairs of each set, at most, that the threshold is chosen on: long evidence takes a second a pair.
+MAX_THRESHOLD_PAIRS = 300
 _QUANTILES = 200
 # The share of all pairs that those of entailment sets are at most.
 MAX_ENTAILMENT_SHARE = 0.15
@@ -200,7 +202,8 @@ def _threshold_sets(data: Path, hand: Path | None, seed: int) -> dict[str, list[
     sets["claims that were written for it"] = own_pairs
     if (spans_path := data / SPANS).exists():
         sets["claims with words that their evidence lacks"] = read_spans(spans_path)
-    return sets | ({"pairs labelled by hand": read_pairs(hand, "dev")} if hand else {})
+    sets |= {"pairs labelled by hand": read_pairs(hand, "dev")} if hand else {}
+    return {name: sample(pairs, min(len(pairs), MAX_THRESHOLD_PAIRS), seed) for name, pairs in sets.items()}
 
 
 def _as_claim(pair: LabelledPair) -> Claim:
