@@ -50,7 +50,7 @@ MAX_ENTAILMENT_SHARE = 0.15
 class Lesson:
     """What is learned: so many pairs in all, of which those written for it are a share of `own_share` at most.
 
-    Each of these is learned `repeats` times; all others once. Claims, claims on notes and quoted sentences have equal
+    Each of these is learned `repeats` times; all others once. Each file of claims, and the quoted sentences, have equal
     parts in that share, as far as there are so many.
     """
 
@@ -110,7 +110,7 @@ def train(
 
 
 def _own_pair_sets(split: Split, seed: int) -> list[list[LabelledPair]]:
-    """The pairs of a split that were written for it: claims, claims on notes, and quoted sentences."""
+    """The pairs of a split that were written for it: those of each file of claims, and of quoted sentences."""
     claims = (written_pairs(read_written(split, [path]), seed) for path in WRITTEN_PATHS)
     return [*claims, quoted_pairs(read_quoted(split), seed)]
 
