@@ -9,7 +9,7 @@ from threading import Event
 from assistant.judges.cross_encoder import PairReader
 from assistant.judges.recent_results import RecentResults
 
-# Tokens read of fact, question and text together; each is mostly one sentence.
+# Tokens read of fact, question and text together, at most; the small reader reads no more than 96.
 LENGTH = 128
 # Pairs read at once, and readings that are kept: the steps of a turn ask about the same pairs.
 BATCH, KEPT = 32, 4096

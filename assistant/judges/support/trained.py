@@ -22,7 +22,7 @@ from assistant.text.sentences import quote, sentences
 from assistant.types import Claim, Passage, Verdict
 
 SHIPPED = Path(__file__).parents[1] / "shipped" / "support"
-# Tokens read of claim and evidence together: two windows.
+# Tokens read of claim and evidence together, at most: two windows. The smaller judge reads no more than 160.
 LENGTH = 384
 # Words of a window, and how many passages' windows are read together.
 WINDOW, TOGETHER = 80, 2

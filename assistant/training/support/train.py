@@ -28,7 +28,7 @@ from assistant.training.support.pairs import FALSE, TRUE, Material, Split, make_
 from assistant.training.support.quoted import pairs as quoted_pairs
 from assistant.training.support.quoted import read_quoted
 from assistant.training.support.spans import read_spans
-from assistant.training.support.written import PAIR_LABELS, read_written
+from assistant.training.support.written import PAIR_LABELS, REPLY_KIND, read_written
 from assistant.training.support.written import PATHS as WRITTEN_PATHS
 from assistant.training.support.written import pairs as written_pairs
 from assistant.training.trainer import LabelledPair, PairTrainer, Plan
@@ -194,16 +194,22 @@ def choose_threshold(judge: Support, curve: Curve, sets: Mapping[str, Sequence[P
 def _threshold_sets(data: Path, hand: Path | None, seed: int) -> dict[str, list[Pair]]:
     rows = near_misses(read_material(data, "dev"), seed)
     sets = {"questions of the development articles": [Pair.model_validate(row) for row in rows]}
-    own_pairs = [
-        Pair(claim=claim, question=question, title=passage.title, evidence=passage.text, label=PAIR_LABELS[label])
-        for passage in read_written("dev")
-        for label, question, claim, _ in passage.claims
-    ]
-    sets["claims that were written for it"] = own_pairs
+    sets["claims that were written for it"] = _claims_as_pairs(lambda kind: kind != REPLY_KIND)
+    sets["sentences that the default model replied"] = _claims_as_pairs(lambda kind: kind == REPLY_KIND)
     if (spans_path := data / SPANS).exists():
         sets["claims with words that their evidence lacks"] = read_spans(spans_path)
     sets |= {"pairs labelled by hand": read_pairs(hand, "dev")} if hand else {}
     return {name: sample(pairs, min(len(pairs), MAX_THRESHOLD_PAIRS), seed) for name, pairs in sets.items()}
+
+
+def _claims_as_pairs(is_kind: Callable[[str], bool]) -> list[Pair]:
+    """The development claims of some kinds, as `evaluate support` reads pairs."""
+    return [
+        Pair(claim=claim, question=question, title=passage.title, evidence=passage.text, label=PAIR_LABELS[label])
+        for passage in read_written("dev")
+        for label, question, claim, kind in passage.claims
+        if is_kind(kind)
+    ]
 
 
 def _as_claim(pair: LabelledPair) -> Claim:

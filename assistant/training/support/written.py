@@ -1,9 +1,10 @@
 """Claims and passages that were written for Sequitur, for what the recipe's changes by code never look like.
 
 They lie beside this file, one passage a line: in written.jsonl, those on pieces of lists and notes in
-written_notes.jsonl, and in written_asked.jsonl those whose questions are mostly in everyday words. Each has some true,
-half-true and false claims, in the words of a reply; `kind` says what makes a claim true or false, and "reply" that the
-default model wrote it itself, as a reply to the question, with the passage among its notes:
+written_notes.jsonl, and those whose questions are mostly in everyday words in files whose names begin with
+written_asked. Each has some true, half-true and false claims, in the words of a reply; `kind` says what makes a claim
+true or false, "restated" that it says the question again as a statement, as a small model mostly does, beside one that
+differs in the answer alone, and "reply" that the default model wrote it itself, with the passage among its notes:
 
     {"title": "Ferry", "text": "Bicycles travel free from nine ...", "claims": [["not", "May I bring it at eight?",
      "Yes, bicycles are free.", "condition"], ...]}
@@ -22,14 +23,15 @@ from assistant.judges.support.trained import claimed
 from assistant.training.support.pairs import FALSE, PARTLY, TRUE, Split, fold
 from assistant.training.trainer import LabelledPair
 
-PATHS = tuple(Path(__file__).with_name(f"{name}.jsonl") for name in ("written", "written_notes", "written_asked"))
+PATHS = tuple(sorted(Path(__file__).parent.glob("written*.jsonl")))
 _LABELS = {"supported": TRUE, "partly": PARTLY, "not": FALSE}
 # Whether a reply would answer if it were the passage itself: one that tells something else than was asked wouldn't, one
 # that is made up would. Of other kinds it depends.
 _LABELS_ALONE = dict.fromkeys(("paraphrase", "inferred", "quoted", "swapped", "invented"), TRUE) | {"beside": FALSE}
 # Words, at least, of a reply that can stand for a passage.
 _MIN_WORDS = 5
-_REPLY_KIND = "reply"
+# What the default model wrote itself.
+REPLY_KIND = "reply"
 # The labels as pairs for measuring have them.
 PAIR_LABELS: dict[str, Label] = {"supported": "supported", "partly": "partially_supported", "not": "not_supported"}
 
@@ -55,10 +57,9 @@ def read_written(split: Split, paths: Sequence[Path] = PATHS) -> list[WrittenPas
 
 
 def pairs(passages: list[WrittenPassage], seed: int) -> list[LabelledPair]:
-    """Each claim beside its passage, whole replies beside themselves, and questions beside passages.
+    """Each claim beside its passage, and whole replies beside themselves.
 
-    Of a question that has a true reply, its passage answers it, and another passage doesn't. The most similar passage
-    says nothing of what a model truly replied, nor of another true claim of the passage.
+    The most similar passage says nothing of what a model truly replied, nor of another true claim of the passage.
     """
     chance = Random(seed)  # noqa: S311 - an experiment, not a secret
     neighbours = _nearest_passages(passages)
@@ -66,7 +67,7 @@ def pairs(passages: list[WrittenPassage], seed: int) -> list[LabelledPair]:
         dict.fromkeys(
             pair
             for passage, neighbour in zip(passages, neighbours, strict=True)
-            for pair in _pairs(passage, neighbour, passages, chance)
+            for pair in _pairs(passage, neighbour, chance)
         )
     )
 
@@ -85,9 +86,7 @@ def _nearest_passages(passages: list[WrittenPassage]) -> list[WrittenPassage]:
     return [passages[position] for position in similarities.argmax(axis=1)]
 
 
-def _pairs(
-    passage: WrittenPassage, neighbour: WrittenPassage, passages: list[WrittenPassage], chance: Random
-) -> Iterator[LabelledPair]:
+def _pairs(passage: WrittenPassage, neighbour: WrittenPassage, chance: Random) -> Iterator[LabelledPair]:
     for label, question, claim, _ in passage.claims:
         yield LabelledPair(claimed(claim, question), passage.titled, _LABELS[label])
     if neighbour is not passage:
@@ -98,11 +97,6 @@ def _pairs(
     for _, question, claim, kind in passage.claims:
         if question and kind in _LABELS_ALONE and len(claim.split()) >= _MIN_WORDS:
             yield LabelledPair(claimed(claim, question), f"{passage.title}: {claim}", _LABELS_ALONE[kind])
-    for question in dict.fromkeys(
-        question for label, question, _, _ in passage.claims if question and label == "supported"
-    ):
-        yield LabelledPair(claimed("", question), passage.titled, TRUE)
-        yield LabelledPair(claimed("", question), chance.choice(passages).titled, FALSE)
 
 
 def _unbacked_replies(passage: WrittenPassage, chance: Random) -> list[tuple[str, str]]:
@@ -112,6 +106,6 @@ def _unbacked_replies(passage: WrittenPassage, chance: Random) -> list[tuple[str
         for label, question, claim, kind in passage.claims
         if label == "supported" and len(claim.split()) >= _MIN_WORDS
     ]
-    other_claims = [(question, claim) for question, claim, kind in true_claims if kind != _REPLY_KIND]
+    other_claims = [(question, claim) for question, claim, kind in true_claims if kind != REPLY_KIND]
     drawn_claims = [chance.choice(other_claims)] if other_claims else []
-    return [(question, claim) for question, claim, kind in true_claims if kind == _REPLY_KIND] + drawn_claims
+    return [(question, claim) for question, claim, kind in true_claims if kind == REPLY_KIND] + drawn_claims
