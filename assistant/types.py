@@ -33,8 +33,8 @@ Outcome = Literal["written", "own", "withheld", "not_held", "unsuited", "ask", "
 # What may happen in a turn that a person should know of; `wording.replies` puts each code into a sentence.
 EventCode = Literal[
     "documents_missing", "none_relevant", "relevance_failed", "quality_failed", "none_reliable", "summary_failed",
-    "suitability_failed", "not_checked", "second_look_failed", "set_aside", "fell_back", "quoted", "unsupported",
-    "own_knowledge", "lines_left", "other",
+    "suitability_failed", "not_checked", "second_look_failed", "set_aside", "fell_back", "quoted", "outdone",
+    "unsupported", "own_knowledge", "lines_left", "other",
 ]  # fmt: skip
 # The kinds of work on whole documents.
 WorkKind = Literal["summary", "compare", "changes", "table"]
@@ -426,13 +426,15 @@ class Answer:
     """The reply. `text` carries [n] markers once citations are settled.
 
     `origin` says where it came from: the passages together, the pool of post-fusion, the model's own knowledge, or the
-    conversation itself. `outcome` says what kind of reply it is.
+    conversation itself. `outcome` says what kind of reply it is, and `likely` how likely it answers, in [0, 1], where
+    the second look was taken.
     """
 
     text: str
     unknown: bool = False
     origin: Origin = "passages"
     outcome: Outcome = "written"
+    likely: float | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import pytest
 from assistant.evaluation.scenarios import read_scenarios
 from assistant.evaluation.support import read_pairs
 from assistant.prompting.render import FOLDER
+from assistant.training.support.written import read_written
 
 DATA = Path(__file__).parent / "data"
 SETS = ("support", "intents", "rewrites", "offers")
@@ -199,6 +200,13 @@ def test_replies_about_notes_are_half_right_and_half_wrong_of_each_piece():
     by_piece = Counter((pair.evidence, pair.supported) for pair in pairs)
     assert len(by_piece) == 100
     assert set(by_piece.values()) == {3}
+
+
+def test_read_replies_of_the_default_model_are_on_passages_that_no_judge_learned_from():
+    pairs = read_pairs(DATA / "support_default_replies.jsonl")
+    learned = {passage.text for passage in read_written("train")}
+    assert not {pair.evidence for pair in pairs} & learned
+    assert {pair.label for pair in pairs} == {"supported", "partially_supported", "not_supported"}
 
 
 def test_each_question_in_another_language_stands_beside_its_own_in_english():

@@ -123,6 +123,39 @@ def test_of_own_documents_the_judge_decides_alone(
     assert turn.has_event("quoted") is quoted
 
 
+@dataclass
+class SaysOf(Says):
+    """Finds a sentence as likely as is told of it."""
+
+    of: dict[str, float] = field(default_factory=dict)
+
+    def judge(self, claims: Sequence[Claim], stop: Event) -> list[Verdict]:
+        return [Verdict(self.of.get(claim.sentence, self.probability), "supported") for claim in claims]
+
+
+@pytest.mark.parametrize(
+    ("own", "judge", "reply", "outdone"),
+    [
+        (True, 0.95, "A drink of oats.", True),
+        (True, 0.85, "A drink of oats.", False),  # the reply is at 0.9
+        (False, 0.95, "A drink of oats.", False),
+        (True, 0.95, SENTENCE, False),
+        (True, 0.95, "A drink of oats. It holds no lactose.", False),
+    ],
+)
+def test_a_sentence_of_own_documents_replaces_a_reply_that_is_a_less_likely_answer(
+    parts: Parts, own: bool, judge: float, reply: str, outdone: bool
+) -> None:
+    passage = Passage("p", "Notes", SENTENCE, own=own)
+    likes = parts_with(parts, Likes("Oat drink"), 0.9, replies=(reply,))
+    says = SaysOf(0.9, of={SENTENCE: judge} if reply != SENTENCE else {})
+    turn = asked(replace(likes, retriever=FixedRetriever([passage]), support=lambda _: says))
+    assert turn.has_event("outdone") is outdone
+    assert turn.answer
+    assert turn.answer.text.startswith(SENTENCE if outdone else reply.split(".", maxsplit=1)[0])
+    assert turn.citations
+
+
 class SaysOfSentences(Says):
     """Finds single sentences likely, and nothing where more is read beside them."""
 

@@ -69,7 +69,7 @@ class Addresses:
         return Verdict(probability, "supported" if probability >= threshold else "not")
 
 
-def addresses_question(turn: Turn, reply: str, parts: Parts, stop: Event) -> bool:
+def addresses_question(turn: Turn, reply: str, parts: Parts, stop: Event) -> Verdict:
     """Whether the reply answers the turn's question as its citations do, by the language model and the judge.
 
     A reply that only repeats the question doesn't, and neither is asked about it.
@@ -78,14 +78,14 @@ def addresses_question(turn: Turn, reply: str, parts: Parts, stop: Event) -> boo
         SequiturError: one of the two can't be asked.
     """
     if echoes(turn.question, reply):
-        return False
+        return Verdict(0.0, "not")
     judge = parts.support(parts.llm) if parts.support else None
     turn_settings = parts.settings.turn
     second_look = Addresses(
         parts.llm, judge, parts.embedder, turn_settings.addresses_threshold, turn_settings.verdict_threshold
     )
     [verdict] = second_look.judge([Claim(reply, cited_excerpts(turn.citations, turn.passages), turn.question)], stop)
-    return verdict.state == "supported"
+    return verdict
 
 
 def mean_of_log_odds(*probabilities: float) -> float:

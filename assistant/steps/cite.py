@@ -80,7 +80,7 @@ def citations(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
 
 def second_look(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Makes a cited answer unknown if it doesn't answer the question as its sources do.
+    """Adds how likely a cited answer is one to the question; one that isn't likely enough becomes unknown.
 
     The language model and the judge of support both read the reply beside the cited text.
     """
@@ -88,13 +88,16 @@ def second_look(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         yield turn
         return
     try:
-        passed = addresses_question(turn, extract_markers(turn.answer.text).text, parts, stop)
+        verdict = addresses_question(turn, extract_markers(turn.answer.text).text, parts, stop)
     except SequiturError as error:
         yield turn.with_event("second_look_failed", error)
         return
-    if not passed and not stop.is_set():
-        turn = replace(turn.with_event("set_aside"), answer=replace(turn.answer, unknown=True))
-    yield turn
+    if stop.is_set():
+        yield turn
+        return
+    passed = verdict.state == "supported"
+    answer = replace(turn.answer, unknown=not passed, likely=verdict.probability)
+    yield replace(turn if passed else turn.with_event("set_aside"), answer=answer)
 
 
 def _findings(

@@ -1,4 +1,4 @@
-"""Quotes the sentence of the passages that answers the question, where the model's own words were no answer.
+"""Quotes the sentence of the passages that answers the question, where the model's own words were no better answer.
 
 A small model may misread a passage; a quotation can't. The relevance estimator ranks the sentences. Its estimate of the
 best one, together with the judge of support, which reads that sentence alone as a reply to the question, decides
@@ -22,8 +22,9 @@ from assistant.protocols import Estimator, Parts, SupportJudge
 from assistant.steps import cite
 from assistant.steps.answer import is_from_passages
 from assistant.strategies.shared.strategy import is_unanswered
+from assistant.text.markers import extract_markers
 from assistant.text.sentences import quote, sentences
-from assistant.types import Answer, Claim, Passage, Span, Turn, Verdict
+from assistant.types import Answer, Claim, EventCode, Passage, Span, Turn, Verdict
 
 _LOG = logging.getLogger(__name__)
 
@@ -49,19 +50,23 @@ class Quotable:
 
 
 def is_due(turn: Turn, parts: Parts) -> bool:
-    """Whether a chat turn was to be answered from its passages, and its answer is unknown so far."""
-    return is_unanswered(turn) and turn.choices.form == "chat" and is_from_passages(turn, parts)
+    """Whether a chat turn was to be answered from its passages, and its answer is unknown so far or has a rival."""
+    return turn.choices.form == "chat" and is_from_passages(turn, parts) and (is_unanswered(turn) or _has_rival(turn))
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds the most relevant sentence as the `answer`, if it is likely enough to answer (`turn.quote_threshold`)."""
+    """Adds the most relevant sentence as the `answer`, if it is likely enough to answer (`turn.quote_threshold`).
+
+    An answer in the model's own words only makes way for a likelier one from the person's own documents.
+    """
     best = _best_quotable(turn, parts, stop)
-    if best is None or stop.is_set() or best.likely < parts.settings.turn.quote_threshold:
+    if best is None or stop.is_set() or not _is_likely_enough(best, turn, parts.settings.turn.quote_threshold):
         yield turn
         return
     candidate = replace(turn, answer=Answer(best.passage.text), sentences=(), citations=())
     quoted_turn = _cited(candidate, best, parts, stop)
-    yield quoted_turn.with_event("quoted") if quoted_turn.citations and not stop.is_set() else turn
+    event: EventCode = "quoted" if is_unanswered(turn) else "outdone"
+    yield quoted_turn.with_event(event) if quoted_turn.citations and not stop.is_set() else turn
 
 
 def best_sentence(
@@ -86,6 +91,24 @@ def best_sentence(
         return Quotable(sentence, source_id, relevance.confidence)
     [verdict] = judge.judge([Claim(sentence.text, (sentence,), question)], stop)
     return Quotable(sentence, source_id, relevance.confidence, verdict.probability)
+
+
+def _has_rival(turn: Turn) -> bool:
+    """Whether a sentence of the person's own documents may answer better than the reply, which is one sentence as well.
+
+    A reply of several sentences may say more than any single one does.
+    """
+    is_looked_at = turn.answer is not None and turn.answer.likely is not None
+    return is_looked_at and len(turn.sentences) == 1 and any(passage.own for passage in turn.shown)
+
+
+def _is_likely_enough(best: Quotable, turn: Turn, threshold: float) -> bool:
+    if best.likely < threshold:
+        return False
+    if is_unanswered(turn) or turn.answer is None:
+        return True
+    is_another = extract_markers(turn.answer.text).text != best.passage.text
+    return best.passage.own and is_another and best.likely > (turn.answer.likely or 0.0)
 
 
 def _cited(turn: Turn, best: Quotable, parts: Parts, stop: Event) -> Turn:

@@ -3,9 +3,9 @@
 With reranking, more candidates are searched for than are shown, and those that the estimator finds best are kept. Where
 facts are used, the estimator is asked about the question alone and about the question with the facts, and the mean of
 the two log-odds gives the order: the question alone would bring a vegan eggs, and the facts alone passages that say
-little about the question. A passage's rank in the search counts as well. A chat reply leaves out passages that are far less likely
-to answer than the best one (`relevance.min_relative_confidence`). Sources are on the page before this step runs. If the
-estimator fails, the turn goes on with the passages as they were found, and an event says so.
+little about the question. A passage's rank in the search counts as well. A chat reply leaves out passages that are far
+less likely to answer than the best one (`relevance.min_relative_confidence`). Sources are on the page before this step
+runs. If the estimator fails, the turn goes on with the passages as they were found, and an event says so.
 """
 
 from __future__ import annotations

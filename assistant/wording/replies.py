@@ -29,6 +29,7 @@ SENTENCES: Mapping[EventCode, str] = {
     "set_aside": "A reply was set aside: looked at again, it didn't answer the question as its sources tell.",
     "fell_back": "The passages together gave no answer, so each was asked alone.",
     "quoted": "No reply in the model's own words passed, so a sentence that answers is quoted.",
+    "outdone": "A sentence of your documents answers more surely than the model's own words did, so it is quoted.",
     "unsupported": "This was written with passages at hand, but none of them says it.",
     "own_knowledge": "The library gave no answer, so the model was asked what it knows itself.",
     "lines_left": "Left out, since no passage says it: {} of the lines that were written.",
