@@ -45,7 +45,7 @@ class AccountPanel(PiecePanel):
     def wire(self, opening: Opening) -> None:
         """Listen, and show the forms when the page opens."""
         self._listen()
-        on(self._strength, "rate", self.rate, [self._strength], self._view.pieces.notice)
+        on(self._strength, "rate", self.rate, [self._strength], self._view.pieces.notice, aside=True)
         opening.fill([self._piece], self._opened)
 
     def _opened(self, user: str) -> Updates:

@@ -59,11 +59,15 @@ def tab_of(event: gr.EventData, request: gr.Request) -> Tab:
     return Tab(user_of(request), request.session_hash or "", **shown_values, data=data)
 
 
-def on(piece: Live, event: str, act: Act, outputs: Sequence[Live], notice: Live) -> None:
-    """Run `act` when `piece` sends `event`; what it raises becomes a banner, and nothing else changes."""
+def on(piece: Live, event: str, act: Act, outputs: Sequence[Live], notice: Live, aside: bool = False) -> None:
+    """Run `act` when `piece` sends `event`; what it raises becomes a banner, and nothing else changes.
+
+    An event `aside` is one that the page sends by itself: it leaves a banner that is there.
+    """
+    guard = with_error_banner if aside else guarded
 
     def handle(data: gr.EventData, request: gr.Request) -> Updates:
-        return guarded(lambda: act(tab_of(data, request)), notice)
+        return guard(lambda: act(tab_of(data, request)), notice)
 
     # gradio passes what the annotations of a handler ask for; it has to find at runtime all that they name
     getattr(piece, event)(handle, None, [*outputs, notice], **QUIET)
@@ -113,8 +117,8 @@ def guarded(act: Callable[[], Updates], notice: Live) -> Updates:
 def with_error_banner(act: Callable[[], Updates], notice: Live) -> Updates:
     """What `act` returns, or a banner that says what went wrong; a banner that is there stays otherwise.
 
-    For what happens beside something else, such as one of the things that fill the page when it opens: they come in any
-    order.
+    For what happens beside something else, such as one of the things that fill the page when it opens, or a rating of
+    what is being typed: they come in any order.
     """
     try:
         return act()

@@ -277,18 +277,22 @@ def test_whoever_knows_their_password_takes_another(login, shared: Site) -> None
     fay, elsewhere = login(shared, "fay", first), login(shared, "fay", first)
     expect(elsewhere.locator(".welcome")).to_be_visible()
     tab(fay, "Settings")
-    for old, new, notice in (
-        ("a guess", second, "This is not your password"),
-        (first, "password1234", "This password is too weak"),
-        (first, second, ""),
+    shown = ""
+    for old, new, rating, notice in (
+        ("a guess", second, "a strong password", "This is not your password"),
+        (first, "password1234", "too weak", "This password is too weak"),
+        (first, second, "a strong password", ""),
     ):
         fay.get_by_label("The password that you have").fill(old)
         fay.get_by_label("The new password").fill(new)
+        expect(fay.get_by_role("status").filter(has_text=rating)).to_be_visible()
+        expect(fay.locator("#notice")).to_contain_text(shown)  # a rating takes no banner away
         assert look_at_passwords(fay) == [["text"] * 2, ["password"] * 2]
         fay.get_by_role("button", name="Change it").click()
         if notice:
             expect(fay.locator("#notice")).to_contain_text(notice)
             assert logins.check("fay", first)
+        shown = notice
     expect(fay.get_by_role("button", name="Login")).to_be_visible()
     assert elsewhere.request.get(f"{shared.url}config").status == 401
     enter(fay, "fay", second)
