@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -363,6 +364,40 @@ def test_a_written_reply_that_tells_something_else_does_not_answer_even_beside_i
         "What do dogs pay? Bicycles travel free from nine.": FALSE,
         "What do dogs pay? Dogs pay nine euros a trip.": TRUE,
     }
+
+
+def test_two_halves_of_an_answer_make_a_whole_one_and_each_alone_is_none() -> None:
+    asked = "What do dogs pay, and when do bicycles travel free?"
+    ferry = WrittenPassage(
+        "Ferry",
+        "Bicycles travel free from nine. Dogs pay two euros.",
+        (
+            ("partly", asked, "Dogs pay two euros a trip.", "one_part"),
+            ("partly", asked, "Bicycles travel free from nine.", "one_part"),
+            ("not", "Do bicycles pay at eight?", "Bicycles travel free from nine.", "other_question"),
+            ("supported", "Do bicycles pay at ten?", "Bicycles travel free from nine.", "other_question"),
+        ),
+    )
+    labels = {(one.first, one.second == ferry.titled): one.label for one in pairs([ferry, ferry], 0)}
+    free, dogs = "Bicycles travel free from nine.", "Dogs pay two euros a trip."
+    for reply, label in {
+        f"{asked} {dogs} {free}": TRUE,
+        f"{asked} {dogs}": PARTLY,
+        f"{asked} {free}": PARTLY,
+        f"Do bicycles pay at eight? {free}": FALSE,
+        f"Do bicycles pay at ten? {free}": TRUE,
+    }.items():
+        assert labels[reply, True] == labels[reply, False] == label, reply
+
+
+def test_the_same_true_sentence_is_written_under_a_question_that_it_answers_and_under_one_that_it_does_not() -> None:
+    labels = defaultdict[tuple[str, str], list[str]](list)
+    for passage in read_written("train"):
+        for label, _, claim, kind in passage.claims:
+            if kind == "other_question":
+                labels[passage.text, claim].append(label)
+    assert len(labels) > 1000
+    assert all(sorted(both) == ["not", "supported"] for both in labels.values())
 
 
 def test_what_a_model_replied_is_not_said_by_the_passage_most_like_its_own() -> None:

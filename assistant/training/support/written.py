@@ -4,7 +4,12 @@ They lie beside this file, one passage a line: in written.jsonl, those on pieces
 written_notes.jsonl, and those whose questions are mostly in everyday words in files whose names begin with
 written_asked. Each has some true, half-true and false claims, in the words of a reply; `kind` says what makes a claim
 true or false, "restated" that it says the question again as a statement, as a small model mostly does, beside one that
-differs in the answer alone, and "reply" that the default model wrote it itself, with the passage among its notes:
+differs in the answer alone, and "reply" that the default model wrote it itself, with the passage among its notes.
+
+Files whose names begin with written_addressed have replies that the passage mostly says, and tell those that answer
+from those that don't: "one_part" answers half of a question of two parts, "other_question" is the same true sentence
+under a question that it answers and under one that it doesn't, and "circumstance" holds for another case than the one
+that was asked about:
 
     {"title": "Ferry", "text": "Bicycles travel free from nine ...", "claims": [["not", "May I bring it at eight?",
      "Yes, bicycles are free.", "condition"], ...]}
@@ -27,7 +32,10 @@ PATHS = tuple(sorted(Path(__file__).parent.glob("written*.jsonl")))
 _LABELS = {"supported": TRUE, "partly": PARTLY, "not": FALSE}
 # Whether a reply would answer if it were the passage itself: one that tells something else than was asked wouldn't, one
 # that is made up would. Of other kinds it depends.
-_LABELS_ALONE = dict.fromkeys(("paraphrase", "inferred", "quoted", "swapped", "invented"), TRUE) | {"beside": FALSE}
+_TELLING_KINDS = ("paraphrase", "inferred", "quoted", "swapped", "invented", "two_parts")
+_LABELS_ALONE = dict.fromkeys(_TELLING_KINDS, TRUE) | {"beside": FALSE}
+# Of these kinds it is the label that says so: they are true, and answer or don't.
+_ANSWERS_AS_LABELLED = ("one_part", "other_question", "circumstance")
 # Words, at least, of a reply that can stand for a passage.
 _MIN_WORDS = 5
 # What the default model wrote itself.
@@ -57,7 +65,7 @@ def read_written(split: Split, paths: Sequence[Path] = PATHS) -> list[WrittenPas
 
 
 def pairs(passages: list[WrittenPassage], seed: int) -> list[LabelledPair]:
-    """Each claim beside its passage, and whole replies beside themselves.
+    """Each claim beside its passage, and whole replies beside themselves; two halves of an answer make a whole one.
 
     The most similar passage says nothing of what a model truly replied, nor of another true claim of the passage.
     """
@@ -87,16 +95,27 @@ def _nearest_passages(passages: list[WrittenPassage]) -> list[WrittenPassage]:
 
 
 def _pairs(passage: WrittenPassage, neighbour: WrittenPassage, chance: Random) -> Iterator[LabelledPair]:
-    for label, question, claim, _ in passage.claims:
+    claims = [*passage.claims, *_joined_halves(passage)]
+    for label, question, claim, _ in claims:
         yield LabelledPair(claimed(claim, question), passage.titled, _LABELS[label])
     if neighbour is not passage:
         yield from (
             LabelledPair(claimed(claim, question), neighbour.titled, FALSE)
             for question, claim in _unbacked_replies(passage, chance)
         )
-    for _, question, claim, kind in passage.claims:
-        if question and kind in _LABELS_ALONE and len(claim.split()) >= _MIN_WORDS:
-            yield LabelledPair(claimed(claim, question), f"{passage.title}: {claim}", _LABELS_ALONE[kind])
+    for label, question, claim, kind in claims:
+        label_alone = _LABELS[label] if kind in _ANSWERS_AS_LABELLED else _LABELS_ALONE.get(kind)
+        if question and label_alone is not None and len(claim.split()) >= _MIN_WORDS:
+            yield LabelledPair(claimed(claim, question), f"{passage.title}: {claim}", label_alone)
+
+
+def _joined_halves(passage: WrittenPassage) -> Iterator[tuple[str, str, str, str]]:
+    """A whole answer of two sentences for each question of which the passage has both halves of an answer."""
+    halves = [(question, claim) for _, question, claim, kind in passage.claims if kind == "one_part"]
+    for question in dict.fromkeys(question for question, _ in halves):
+        claims = [claim for other, claim in halves if other == question]
+        if len(claims) == 2:
+            yield "supported", question, " ".join(claims), "two_parts"
 
 
 def _unbacked_replies(passage: WrittenPassage, chance: Random) -> list[tuple[str, str]]:
