@@ -15,7 +15,19 @@ from assistant.protocols import Parts
 from assistant.steps import suitability
 from assistant.steps.closed_book import unbacked
 from assistant.store.conversations import Conversation
-from assistant.types import Answer, Choices, Digest, Fact, OmittedText, Passage, RankedFact, Turn, TurnEvent, now
+from assistant.types import (
+    Answer,
+    Choices,
+    Digest,
+    Fact,
+    OmittedText,
+    Passage,
+    RankedFact,
+    Relevance,
+    Turn,
+    TurnEvent,
+    now,
+)
 from assistant.web import render
 from assistant.wording.replies import FIXED, fixed
 from assistant.wording.views import as_json
@@ -239,6 +251,46 @@ def test_where_nothing_is_left_that_is_said_and_nobody_writes(parts: Parts) -> N
     assert turn.answer
     assert turn.answer.text == FIXED["unsuited"]
     assert turn.citations == ()
+
+
+@dataclass
+class LikesApples:
+    """An estimator that finds whatever names apples, or peanuts even more, to answer."""
+
+    name: str = "likes apples"
+    calibration: str = ""
+
+    def estimate(self, question: str, passages: Sequence[Passage], stop: Event) -> list[Relevance]:
+        confidences = {"peanut": 0.95, "apple": 0.9}
+        return [
+            Relevance.of_confidence(max(c for word, c in {**confidences, "": 0.1}.items() if word in p.text.lower()))
+            for p in passages
+        ]
+
+
+@pytest.mark.parametrize(
+    ("text", "reply", "cited"),
+    [
+        ("Have peanut butter. Apples are good.", "Apples are good. [1]", 1),
+        ("Have peanut butter. Eat slowly.", FIXED["unsuited"], 0),
+    ],
+)
+def test_in_place_of_a_reply_that_does_not_suit_what_is_left_is_quoted(
+    parts: Parts, text: str, reply: str, cited: int
+) -> None:
+    settings = parts.settings.changed(turn={"quote_threshold": 0.9})
+    own = replace(parts, settings=settings, suitability=Named(), estimator=lambda _: LikesApples())
+    passages = (Passage("p", "Breakfast", text),)
+    digests = (Digest("p", text.partition(". ")[2]),)
+    written = Answer("Have peanut butter. [1]")
+    turn = Turn("What?", facts=told(ALLERGY), passages=passages, digests=digests, answer=written)
+    *_, after = suitability.reply(turn, own, Event())
+    assert after.answer
+    assert (after.answer.text, len(after.citations)) == (reply, cited)
+    assert after.left_out == (OmittedText("Have peanut butter.", ALLERGY),)
+    # a sentence that clashes itself is not quoted either
+    *_, whole = suitability.reply(replace(turn, digests=()), own, Event())
+    assert whole.answer == fixed("unsuited")
 
 
 def test_the_models_own_knowledge_is_sifted_too(parts: Parts) -> None:

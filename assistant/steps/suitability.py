@@ -1,9 +1,10 @@
 """Leaves out of a turn what clashes with the person's facts, such as peanut butter for somebody with a peanut allergy.
 
 First it is removed from the text that the model reads, since a small model copies whatever its passages list, and then
-from the reply. Of a list only the clashing items are left out, of any other text the whole sentence. What the model
-says by itself ends before the first sentence that clashes, since what follows goes on from it ("These dishes are
-quick"). The person is told what was left out because of which fact.
+from the reply. Where nothing of a reply is left, a sentence that answers is quoted from what is left of the passages.
+Of a list only the clashing items are left out, of any other text the whole sentence. What the model says by itself ends
+before the first sentence that clashes, since what follows goes on from it ("These dishes are quick"). The person is
+told what was left out because of which fact.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ from assistant.flow.timing import timed
 from assistant.prompting.render import render
 from assistant.protocols import LLM, Parts, SuitabilityJudge
 from assistant.steps import cite
+from assistant.steps import quote as quote_step
 from assistant.steps.closed_book import unbacked
 from assistant.text.markers import extract_markers
 from assistant.text.sentences import normalise, quote, sentences
-from assistant.types import OmittedText, Options, Turn
+from assistant.types import Answer, OmittedText, Options, Turn
 from assistant.wording.replies import fixed
 
 # What introduces a list, and what joins its last two items.
@@ -77,7 +79,7 @@ def reply(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     elif not left_out:
         yield turn
     elif not text:
-        yield replace(turn, answer=fixed("unsuited"), sentences=(), citations=())
+        yield from _quoted_instead(turn, sieve, parts, stop)
     elif answer.outcome == "own":
         yield replace(turn, answer=unbacked(text))
     else:
@@ -97,6 +99,23 @@ def _cited_again(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     if turn.answer and turn.answer.unknown:
         turn = replace(turn.with_event("unsupported"), answer=unbacked(text), sentences=(), citations=())
     yield turn
+
+
+def _quoted_instead(turn: Turn, sieve: Sieve, parts: Parts, stop: Event) -> Iterator[Turn]:
+    """The turn with a sentence quoted from what is left of its passages; a fixed reply if none answers and suits."""
+    unsuited_turn = replace(turn, answer=fixed("unsuited"), sentences=(), citations=())
+    emptied_turn = replace(unsuited_turn, answer=Answer("", unknown=True))
+    if not quote_step.is_due(emptied_turn, parts):
+        yield unsuited_turn
+        return
+    *_, quoted_turn = timed("quote", quote_step.run, emptied_turn, parts, stop)
+    answer = quoted_turn.answer
+    try:
+        suits = answer and not answer.unknown and not sieve.sift(extract_markers(answer.text).text)[1]
+    except SequiturError as error:
+        yield unsuited_turn.with_event("suitability_failed", error)
+        return
+    yield quoted_turn if suits else replace(unsuited_turn, timings=quoted_turn.timings)
 
 
 def _split_list(sentence: str) -> tuple[str, list[str], str]:
