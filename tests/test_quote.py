@@ -138,12 +138,13 @@ class SaysOf(Says):
     [
         (True, 0.95, "A drink of oats.", True),
         (True, 0.85, "A drink of oats.", False),  # the reply is at 0.9
-        (False, 0.95, "A drink of oats.", False),
+        (False, 0.95, "A drink of oats.", True),
+        (False, 0.85, "A drink of oats.", False),
         (True, 0.95, SENTENCE, False),
         (True, 0.95, "A drink of oats. It holds no lactose.", False),
     ],
 )
-def test_a_sentence_of_own_documents_replaces_a_reply_that_is_a_less_likely_answer(
+def test_a_sentence_of_the_passages_replaces_a_reply_that_is_a_less_likely_answer(
     parts: Parts, own: bool, judge: float, reply: str, outdone: bool
 ) -> None:
     passage = Passage("p", "Notes", SENTENCE, own=own)
@@ -199,11 +200,55 @@ def test_a_reply_that_was_set_aside_is_replaced_as_well(parts: Parts) -> None:
 
 
 def test_an_answer_stays_as_it_is(parts: Parts) -> None:
-    estimator = Likes("Oat drink")
-    turn = asked(parts_with(parts, estimator, 0.9, replies=("Lactose is the sugar in milk.",)))
-    assert turn.answer == Answer("Lactose is the sugar in milk. [1]")
+    estimator, replies = Likes("Oat drink"), ("Lactose is the sugar in milk. It is in milk.",)
+    turn = asked(parts_with(parts, estimator, 0.9, replies=replies))
+    assert turn.answer
+    assert turn.answer.text.startswith("Lactose is the sugar in milk. [1]")
     assert len(estimator.asked) == 1
     assert TurnEvent("quoted") not in turn.events
+
+
+@dataclass
+class Ranked(Likes):
+    """Finds sentences the more relevant the earlier their words are named."""
+
+    order: Sequence[str] = ()
+
+    def estimate(self, question: str, passages: Sequence[Passage], stop: Event) -> list[Relevance]:
+        ranks = [next((n for n, words in enumerate(self.order) if words in p.text), 9) for p in passages]
+        return [Relevance.of_confidence(0.9 - 0.05 * rank) for rank in ranks]
+
+
+OAT, RICE, SOYA = "Oat drink costs a euro.", "Rice drink is sweet.", "Soya drink holds protein."
+
+
+@pytest.mark.parametrize(
+    ("of", "reply"),
+    [
+        ({OAT: 0.5, f"{OAT} {SOYA}": 0.9}, f"{OAT} [1] {SOYA} [2]"),
+        ({OAT: 0.5, f"{RICE} {OAT}": 0.9}, f"{RICE} [1] {OAT} [1]"),  # of one passage, as they stand in it
+        ({OAT: 0.8, f"{OAT} {SOYA}": 0.82}, f"{OAT} [1]"),  # not that much surer
+        ({OAT: 0.5, f"{OAT} {SOYA}": 0.7, f"{RICE} {OAT}": 0.9}, f"{RICE} [1] {OAT} [1]"),
+    ],
+)
+def test_two_sentences_are_quoted_where_the_judge_is_surer_of_both(
+    parts: Parts, of: dict[str, float], reply: str
+) -> None:
+    found = [Passage("a", "Drinks", f"{RICE} {OAT}"), Passage("b", "More drinks", f"{OAT} {SOYA}")]
+    ranked = parts_with(parts, Ranked("", order=(OAT, SOYA, RICE)))
+    turn = asked(replace(ranked, retriever=FixedRetriever(found), support=lambda _: SaysOf(0.1, of=of)))
+    assert turn.answer == Answer(reply)
+    assert [sentence.state for sentence in turn.sentences] == ["supported"] * len(turn.sentences)
+    assert all(one.quote in (OAT, RICE, SOYA) for one in turn.citations)
+
+
+def test_a_line_that_is_no_full_sentence_stands_alone(parts: Parts) -> None:
+    lines = "Swimming on Monday", "Judo on Friday."
+    found = [Passage(name, "Plan", line) for name, line in zip("ab", lines, strict=True)]
+    ranked = parts_with(parts, Ranked("", order=lines))
+    says = SaysOf(0.1, of={lines[0]: 0.5, "\n".join(lines): 0.9})
+    turn = asked(replace(ranked, retriever=FixedRetriever(found), support=lambda _: says))
+    assert turn.answer == Answer("Swimming on Monday [1]\nJudo on Friday. [2]")
 
 
 def test_short_answers_are_not_quoted(parts: Parts) -> None:

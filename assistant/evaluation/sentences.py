@@ -19,7 +19,7 @@ from assistant.experiment.runs import Row
 from assistant.experiment.task import Summary
 from assistant.judges.relevance.estimate import READ_CLOSELY, estimates, set_confidence
 from assistant.protocols import Estimator, SupportJudge
-from assistant.steps.quote import best_sentence
+from assistant.steps.quote import best_quotable
 from assistant.text.chunks import Block, chunk
 from assistant.types import Claim, Passage
 
@@ -44,13 +44,13 @@ def quote_rows(
     rows = []
     for n, question in enumerate(questions, 1):
         gold = [passages[passage_id] for passage_id in question.gold if passage_id in passages]
-        best = best_sentence(question.text, gold, estimator, judge, Event())
+        best = best_quotable(question.text, gold, estimator, judge, Event(), seconds=0)
         if best is not None:
-            source_passage = next(passage for passage in gold if best.passage.id.startswith(f"{passage.id} "))
-            [verdict] = judge.judge([Claim(best.passage.text, (source_passage,), question.text)], Event())
-            has_answer = bool(answer_recall(best.passage.text, question.answers)) if question.answers else False
+            source_passage = next(passage for passage in gold if best.sentences[0].id.startswith(f"{passage.id} "))
+            [verdict] = judge.judge([Claim(best.text, (source_passage,), question.text)], Event())
+            has_answer = bool(answer_recall(best.text, question.answers)) if question.answers else False
             rows.append({
-                "id": question.id, "sentence": best.passage.id, "answerable": bool(question.answers),
+                "id": question.id, "sentence": best.sentences[0].id, "answerable": bool(question.answers),
                 "right": has_answer if has_answer or not question.answers else None,
                 "relevance": best.relevance, "support": best.support, "likely": best.likely,
                 "passage": verdict.probability,

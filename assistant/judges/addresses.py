@@ -90,8 +90,13 @@ def addresses_question(turn: Turn, reply: str, parts: Parts, stop: Event) -> Ver
 
 def mean_of_log_odds(*probabilities: float) -> float:
     """The probability whose log-odds are the mean of these probabilities' log-odds."""
-    clipped = [min(max(p, _EDGE), 1 - _EDGE) for p in probabilities]
-    return 1 / (1 + exp(-sum(log(p / (1 - p)) for p in clipped) / len(clipped)))
+    return 1 / (1 + exp(-sum(log_odds(p) for p in probabilities) / len(probabilities)))
+
+
+def log_odds(probability: float) -> float:
+    """The log-odds of a probability, which may be 0 or 1."""
+    clipped = min(max(probability, _EDGE), 1 - _EDGE)
+    return log(clipped / (1 - clipped))
 
 
 def probabilities(claims: Sequence[Claim], llm: LLM, stop: Event) -> list[float]:

@@ -1,14 +1,16 @@
-"""Quotes the sentence of the passages that answers the question, where the model's own words were no better answer.
+"""Quotes what of the passages answers the question, where the model's own words were no answer or a less likely one.
 
 A small model may misread a passage; a quotation can't. The relevance estimator ranks the sentences. Its estimate of the
 best one, together with the judge of support, which reads that sentence alone as a reply to the question, decides
 whether it answers: both together decide better than either, and better than a second look of the language model. Of a
 person's own documents, which are unlike the encyclopedias that the estimator learned from, the judge alone decides
-(docs/results/support.md). A quotation needs no other check, since it is what the passage says.
+(docs/results/support.md). Where the judge finds that a second sentence makes a better answer, as it does if two things
+were asked, both are quoted. A quotation needs no other check, since it is what the passages say.
 """
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +19,7 @@ from threading import Event
 from assistant.grounding.citations import with_citations
 from assistant.grounding.evidence import Evidence
 from assistant.grounding.support import Finding
-from assistant.judges.addresses import mean_of_log_odds
+from assistant.judges.addresses import log_odds, mean_of_log_odds
 from assistant.protocols import Estimator, Parts, SupportJudge
 from assistant.steps import cite
 from assistant.steps.answer import is_from_passages
@@ -27,17 +29,21 @@ from assistant.text.sentences import quote, sentences
 from assistant.types import Answer, Claim, EventCode, Passage, Span, Turn, Verdict
 
 _LOG = logging.getLogger(__name__)
+# Sentences, next to the best one, each of which is tried as a second one; and how much surer, in log-odds, the judge
+# has to be of both, so that nothing needless is added.
+SECONDS, SURER = 3, 0.5
+_SENTENCE_ENDS = (".", "!", "?", "…", '"', "”")
 
 
 @dataclass(frozen=True, slots=True)
 class Quotable:
-    """A sentence as a passage of its own, the id of the passage it is from, and how likely it answers.
+    """Sentences, each as a passage of its own, the ids of the passages they are from, and how likely they answer.
 
-    That is a probability by the estimator, and one by the judge of support.
+    That is a probability by the estimator, of the best sentence, and one by the judge of support, of all.
     """
 
-    passage: Passage
-    source_id: str
+    sentences: tuple[Passage, ...]
+    source_ids: tuple[str, ...]
     relevance: float
     support: float | None = None
 
@@ -46,7 +52,17 @@ class Quotable:
         """How likely it answers, in (0, 1): by both together, or by the judge alone for one's own documents."""
         if self.support is None:
             return mean_of_log_odds(self.relevance)
-        return mean_of_log_odds(*([] if self.passage.own else [self.relevance]), self.support)
+        is_own = any(sentence.own for sentence in self.sentences)
+        return mean_of_log_odds(*([] if is_own else [self.relevance]), self.support)
+
+    @property
+    def text(self) -> str:
+        """The sentences in a row; one behind what is no full sentence, such as a line of a list, begins a new line."""
+        text = ""
+        for sentence in self.sentences:
+            separator = " " if text.endswith(_SENTENCE_ENDS) else "\n" if text else ""
+            text += separator + sentence.text
+        return text
 
 
 def is_due(turn: Turn, parts: Parts) -> bool:
@@ -55,51 +71,89 @@ def is_due(turn: Turn, parts: Parts) -> bool:
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds the most relevant sentence as the `answer`, if it is likely enough to answer (`turn.quote_threshold`).
+    """Adds what of the passages is the likeliest `answer`, if it is likely enough (`turn.quote_threshold`).
 
-    An answer in the model's own words only makes way for a likelier one from the person's own documents.
+    An answer in the model's own words only makes way for a likelier one.
     """
     best = _best_quotable(turn, parts, stop)
     if best is None or stop.is_set() or not _is_likely_enough(best, turn, parts.settings.turn.quote_threshold):
         yield turn
         return
-    candidate = replace(turn, answer=Answer(best.passage.text), sentences=(), citations=())
+    candidate = replace(turn, answer=Answer(best.text), sentences=(), citations=())
     quoted_turn = _cited(candidate, best, parts, stop)
     event: EventCode = "quoted" if is_unanswered(turn) else "outdone"
     yield quoted_turn.with_event(event) if quoted_turn.citations and not stop.is_set() else turn
 
 
-def best_sentence(
-    question: str, passages: Sequence[Passage], estimator: Estimator, judge: SupportJudge | None, stop: Event
+def best_quotable(
+    question: str,
+    passages: Sequence[Passage],
+    estimator: Estimator,
+    judge: SupportJudge | None,
+    stop: Event,
+    seconds: int = SECONDS,
 ) -> Quotable | None:
-    """The sentence that the estimator finds most relevant; None if there is no sentence, or `stop` was set.
+    """The sentence that the estimator finds most relevant, with one of the next if the judge finds both surer.
+
+    None if there is no sentence, or `stop` was set.
 
     Raises:
         SequiturError: a judge can't be used; one that fails may raise anything.
     """
-    candidates = [
-        (passage.id, replace(passage, id=f"{passage.id} {n}", text=quote(passage.text, span)))
-        for passage in passages
-        for n, span in enumerate(sentences(passage.text))
-    ]
-    estimates = estimator.estimate(question, [sentence for _, sentence in candidates], stop)
-    best = max(zip(estimates, candidates, strict=True), key=lambda pair: pair[0].score, default=None)
-    if best is None or stop.is_set():
+    candidates = list(_sentences(passages))
+    estimates = estimator.estimate(question, [candidate.passage for candidate in candidates], stop)
+    ranked = sorted(zip(estimates, candidates, strict=True), key=lambda pair: pair[0].score, reverse=True)
+    if not ranked or stop.is_set():
         return None
-    relevance, (source_id, sentence) = best
+    relevance, best = ranked[0]
+    others = {
+        candidate.passage.text: candidate for _, candidate in reversed(ranked)
+    }  # the best of those that say the same
+    del others[best.passage.text]
+    options = [[best], *([best, other] for other in [*reversed(others.values())][:seconds])]
+    quotables = [_quotable(option, relevance.confidence) for option in options]
     if judge is None:
-        return Quotable(sentence, source_id, relevance.confidence)
-    [verdict] = judge.judge([Claim(sentence.text, (sentence,), question)], stop)
-    return Quotable(sentence, source_id, relevance.confidence, verdict.probability)
+        return quotables[0]
+    verdicts = judge.judge([Claim(one.text, one.sentences, question) for one in quotables], stop)
+    judged = [replace(one, support=verdict.probability) for one, verdict in zip(quotables, verdicts, strict=True)]
+    surest = max(judged, key=lambda one: one.support or 0.0)
+    return surest if log_odds(surest.support or 0.0) > log_odds(judged[0].support or 0.0) + SURER else judged[0]
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A sentence as a passage of its own, and where it is from: the passage's id, and its number in all passages."""
+
+    passage: Passage
+    source_id: str
+    number: int
+
+
+def _sentences(passages: Sequence[Passage]) -> Iterator[_Candidate]:
+    number = itertools.count()
+    for passage in passages:
+        for n, span in enumerate(sentences(passage.text)):
+            sentence = replace(passage, id=f"{passage.id} {n}", text=quote(passage.text, span))
+            yield _Candidate(sentence, passage.id, next(number))
+
+
+def _quotable(candidates: Sequence[_Candidate], relevance: float) -> Quotable:
+    """The candidates as one quotation: sentences of one passage as they stand in it."""
+    if len({candidate.source_id for candidate in candidates}) == 1:
+        candidates = sorted(candidates, key=lambda candidate: candidate.number)
+    return Quotable(
+        tuple(candidate.passage for candidate in candidates),
+        tuple(candidate.source_id for candidate in candidates),
+        relevance,
+    )
 
 
 def _has_rival(turn: Turn) -> bool:
-    """Whether a sentence of the person's own documents may answer better than the reply, which is one sentence as well.
+    """Whether what stands in the passages may answer better than the reply, which is one sentence.
 
-    A reply of several sentences may say more than any single one does.
+    A reply of several sentences may say more than one or two of the passages do.
     """
-    is_looked_at = turn.answer is not None and turn.answer.likely is not None
-    return is_looked_at and len(turn.sentences) == 1 and any(passage.own for passage in turn.shown)
+    return turn.answer is not None and turn.answer.likely is not None and len(turn.sentences) == 1
 
 
 def _is_likely_enough(best: Quotable, turn: Turn, threshold: float) -> bool:
@@ -107,25 +161,28 @@ def _is_likely_enough(best: Quotable, turn: Turn, threshold: float) -> bool:
         return False
     if is_unanswered(turn) or turn.answer is None:
         return True
-    is_another = extract_markers(turn.answer.text).text != best.passage.text
-    return best.passage.own and is_another and best.likely > (turn.answer.likely or 0.0)
+    return extract_markers(turn.answer.text).text != best.text and best.likely > (turn.answer.likely or 0.0)
 
 
 def _cited(turn: Turn, best: Quotable, parts: Parts, stop: Event) -> Turn:
-    """The turn with its answer, the best sentence, cited.
+    """The turn with its answer, which is what is quoted, cited.
 
-    What its passage says word for word needs no judge of support, who would read it beside the whole passage. A
-    sentence of a summary, or one of which something was left out, is judged like any other.
+    What its passages say word for word needs no judge of support, who would read it beside all of them. A sentence of a
+    summary, or one of which something was left out, is judged like any other.
     """
-    text = best.passage.text
-    source = next(passage for passage in turn.passages if passage.id == best.source_id)
-    start = source.text.find(text)
-    if start < 0:
-        *_, turn = cite.citations(turn, parts, stop)
-        return turn
-    evidence = Evidence(source, Span(start, start + len(text)), nearness=2.0)
-    finding = Finding((evidence,), Verdict(best.likely, "supported"))
-    return with_citations(turn, text, [Span(0, len(text))], [finding])
+    sources = {passage.id: passage for passage in turn.passages}
+    spans, findings, end = list[Span](), list[Finding](), 0
+    for sentence, source_id in zip(best.sentences, best.source_ids, strict=True):
+        source, text = sources[source_id], sentence.text
+        start = source.text.find(text)
+        if start < 0:
+            *_, turn = cite.citations(turn, parts, stop)
+            return turn
+        evidence = Evidence(source, Span(start, start + len(text)), nearness=2.0)
+        findings.append(Finding((evidence,), Verdict(best.likely, "supported")))
+        spans.append(Span(end, end + len(text)))
+        end += len(text) + 1
+    return with_citations(turn, best.text, spans, findings)
 
 
 def _best_quotable(turn: Turn, parts: Parts, stop: Event) -> Quotable | None:
@@ -133,7 +190,7 @@ def _best_quotable(turn: Turn, parts: Parts, stop: Event) -> Quotable | None:
         return None
     try:
         judge = parts.support(parts.llm) if parts.support else None
-        return best_sentence(turn.question, turn.shown, parts.estimator(parts.llm), judge, stop)
+        return best_quotable(turn.question, turn.shown, parts.estimator(parts.llm), judge, stop)
     except Exception:  # noqa: BLE001 - a model may fail in any way, and the turn goes on without this one
         _LOG.exception("no sentence could be looked for")
         return None
