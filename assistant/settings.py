@@ -376,9 +376,9 @@ class TurnSettings(Section):
         0.5,
         ge=0,
         le=1,
-        description="lowest probability at which a sentence of the passages is quoted if the model's own words gave no "
-        "answer: by the relevance estimator and the judge of support together, or for your own documents by the judge "
-        "alone, where a likelier one also replaces a reply of one sentence; 1 = none is",
+        description="lowest probability at which one or two sentences of the passages are quoted if the model's own "
+        "words gave no answer, or a less likely one of a single sentence: by the relevance estimator and the judge of "
+        "support together, or for your own documents by the judge alone; 1 = none are",
     )
     intent_threshold: float = Field(
         0.8, ge=0, le=1, description="lowest probability at which a message counts as talk, which needs no library"

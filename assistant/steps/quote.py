@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from threading import Event
 
@@ -105,13 +105,9 @@ def best_quotable(
     ranked = sorted(zip(estimates, candidates, strict=True), key=lambda pair: pair[0].score, reverse=True)
     if not ranked or stop.is_set():
         return None
-    relevance, best = ranked[0]
-    others = {
-        candidate.passage.text: candidate for _, candidate in reversed(ranked)
-    }  # the best of those that say the same
-    del others[best.passage.text]
-    options = [[best], *([best, other] for other in [*reversed(others.values())][:seconds])]
-    quotables = [_quotable(option, relevance.confidence) for option in options]
+    relevance = ranked[0][0].confidence
+    best, *others = itertools.islice(_distinct(candidate for _, candidate in ranked), 1 + seconds)
+    quotables = [_quotable(option, relevance) for option in ([best], *([best, other] for other in others))]
     if judge is None:
         return quotables[0]
     verdicts = judge.judge([Claim(one.text, one.sentences, question) for one in quotables], stop)
@@ -135,6 +131,15 @@ def _sentences(passages: Sequence[Passage]) -> Iterator[_Candidate]:
         for n, span in enumerate(sentences(passage.text)):
             sentence = replace(passage, id=f"{passage.id} {n}", text=quote(passage.text, span))
             yield _Candidate(sentence, passage.id, next(number))
+
+
+def _distinct(candidates: Iterable[_Candidate]) -> Iterator[_Candidate]:
+    """The candidates without those that say what one before them says word for word."""
+    seen_texts = set[str]()
+    for candidate in candidates:
+        if candidate.passage.text not in seen_texts:
+            seen_texts.add(candidate.passage.text)
+            yield candidate
 
 
 def _quotable(candidates: Sequence[_Candidate], relevance: float) -> Quotable:
