@@ -202,6 +202,16 @@ def test_replies_about_notes_are_half_right_and_half_wrong_of_each_piece():
     assert set(by_piece.values()) == {3}
 
 
+def test_replies_that_may_answer_something_else_are_of_all_kinds_for_each_passage():
+    pairs = read_pairs(DATA / "support_addressed_fresh.jsonl")
+    labels = Counter((pair.evidence, pair.label) for pair in pairs)
+    assert len({pair.evidence for pair in pairs}) == 50
+    assert Counter(pair.label for pair in pairs).keys() == {"supported", "partially_supported", "not_supported"}
+    assert all(count == 2 for (_, label), count in labels.items() if label == "supported")
+    assert len(labels) == 150
+    assert not {pair.evidence for pair in pairs} & {passage.text for passage in read_written("train")}
+
+
 def test_read_replies_of_the_default_model_are_on_passages_that_no_judge_learned_from():
     pairs = read_pairs(DATA / "support_default_replies.jsonl")
     learned = {passage.text for passage in read_written("train")}
