@@ -229,6 +229,7 @@ OAT, RICE, SOYA = "Oat drink costs a euro.", "Rice drink is sweet.", "Soya drink
         ({OAT: 0.5, f"{RICE} {OAT}": 0.9}, f"{RICE} [1] {OAT} [1]"),  # of one passage, as they stand in it
         ({OAT: 0.8, f"{OAT} {SOYA}": 0.82}, f"{OAT} [1]"),  # not that much surer
         ({OAT: 0.5, f"{OAT} {SOYA}": 0.7, f"{RICE} {OAT}": 0.9}, f"{RICE} [1] {OAT} [1]"),
+        ({OAT: 0.05, f"{OAT} {SOYA}": 0.9}, FIXED["not_held"]),  # the best one is not likely enough
     ],
 )
 def test_two_sentences_are_quoted_where_the_judge_is_surer_of_both(
@@ -237,7 +238,8 @@ def test_two_sentences_are_quoted_where_the_judge_is_surer_of_both(
     found = [Passage("a", "Drinks", f"{RICE} {OAT}"), Passage("b", "More drinks", f"{OAT} {SOYA}")]
     ranked = parts_with(parts, Ranked("", order=(OAT, SOYA, RICE)))
     turn = asked(replace(ranked, retriever=FixedRetriever(found), support=lambda _: SaysOf(0.1, of=of)))
-    assert turn.answer == Answer(reply)
+    assert turn.answer
+    assert turn.answer.text == reply
     assert [sentence.state for sentence in turn.sentences] == ["supported"] * len(turn.sentences)
     assert all(one.quote in (OAT, RICE, SOYA) for one in turn.citations)
 

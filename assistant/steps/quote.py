@@ -4,8 +4,9 @@ A small model may misread a passage; a quotation can't. The relevance estimator 
 best one, together with the judge of support, which reads that sentence alone as a reply to the question, decides
 whether it answers: both together decide better than either, and better than a second look of the language model. Of a
 person's own documents, which are unlike the encyclopedias that the estimator learned from, the judge alone decides
-(docs/results/support.md). Where the judge finds that a second sentence makes a better answer, as it does if two things
-were asked, both are quoted. A quotation needs no other check, since it is what the passages say.
+(docs/results/support.md). Where the sentence is likely enough and the judge finds that a second one makes a better
+answer, as it does if two things were asked, both are quoted. A quotation needs no other check, since it is what the
+passages say.
 """
 
 from __future__ import annotations
@@ -91,11 +92,12 @@ def best_quotable(
     estimator: Estimator,
     judge: SupportJudge | None,
     stop: Event,
-    seconds: int = SECONDS,
+    threshold: float,
 ) -> Quotable | None:
-    """The sentence that the estimator finds most relevant, with one of the next if the judge finds both surer.
+    """The sentence that the estimator finds most relevant; with one of the next if the judge finds both surer.
 
-    None if there is no sentence, or `stop` was set.
+    Only what is likely enough by itself, by the `threshold`, gets a second one: of several that are tried, one may well
+    make what doesn't answer look as if it did. None if there is no sentence, or `stop` was set.
 
     Raises:
         SequiturError: a judge can't be used; one that fails may raise anything.
@@ -106,14 +108,23 @@ def best_quotable(
     if not ranked or stop.is_set():
         return None
     relevance = ranked[0][0].confidence
-    best, *others = itertools.islice(_distinct(candidate for _, candidate in ranked), 1 + seconds)
-    quotables = [_quotable(option, relevance) for option in ([best], *([best, other] for other in others))]
+    best, *others = itertools.islice(_distinct(candidate for _, candidate in ranked), 1 + SECONDS)
+    single = _quotable([best], relevance)
     if judge is None:
-        return quotables[0]
+        return single
+    [single] = _judged([single], question, judge, stop)
+    if single.likely < threshold or not others or stop.is_set():
+        return single
+    surest = max(
+        _judged([_quotable([best, other], relevance) for other in others], question, judge, stop),
+        key=lambda double: double.support or 0.0,
+    )
+    return surest if log_odds(surest.support or 0.0) > log_odds(single.support or 0.0) + SURER else single
+
+
+def _judged(quotables: Sequence[Quotable], question: str, judge: SupportJudge, stop: Event) -> list[Quotable]:
     verdicts = judge.judge([Claim(one.text, one.sentences, question) for one in quotables], stop)
-    judged = [replace(one, support=verdict.probability) for one, verdict in zip(quotables, verdicts, strict=True)]
-    surest = max(judged, key=lambda one: one.support or 0.0)
-    return surest if log_odds(surest.support or 0.0) > log_odds(judged[0].support or 0.0) + SURER else judged[0]
+    return [replace(one, support=verdict.probability) for one, verdict in zip(quotables, verdicts, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +206,8 @@ def _best_quotable(turn: Turn, parts: Parts, stop: Event) -> Quotable | None:
         return None
     try:
         judge = parts.support(parts.llm) if parts.support else None
-        return best_quotable(turn.question, turn.shown, parts.estimator(parts.llm), judge, stop)
+        threshold = parts.settings.turn.quote_threshold
+        return best_quotable(turn.question, turn.shown, parts.estimator(parts.llm), judge, stop, threshold)
     except Exception:  # noqa: BLE001 - a model may fail in any way, and the turn goes on without this one
         _LOG.exception("no sentence could be looked for")
         return None
