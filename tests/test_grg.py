@@ -165,7 +165,7 @@ class Sure:
 def gated(parts: Parts, confidence: float, *replies: str) -> tuple[Turn, ScriptedLLM, Sure]:
     """A whole turn on one question, where no draft is written from a confidence of 0.6."""
     knobs = parts.settings.turn.model_copy(
-        update={"draft_threshold": 0.6, "strategy": "concat", "digest": "extractive"}
+        update={"draft_threshold": 0.6, "strategy": "concat", "digest": "extractive", "quote_threshold": 1.0}
     )
     llm, sure = ScriptedLLM(list(replies)), Sure(confidence)
     parts = replace(

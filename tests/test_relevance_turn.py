@@ -70,8 +70,10 @@ class Broken(Sure):
 
 def sure(parts: Parts, estimator: object, *replies: object, **knobs: object) -> Parts:
     relevance = RelevanceSettings(**{"threshold": 0.5, "rerank": True, "min_relative_confidence": 0, **knobs})
-    # what chooses sentences asks as well, and so does what decides whether a draft is written
-    turn = parts.settings.turn.model_copy(update={"digest": "extractive", "draft_threshold": 1.0})
+    # what chooses sentences asks as well, and so do what decides whether a draft is written and what quotes
+    turn = parts.settings.turn.model_copy(
+        update={"digest": "extractive", "draft_threshold": 1.0, "quote_threshold": 1.0}
+    )
     settings = parts.settings.model_copy(update={"relevance": relevance, "turn": turn})
     return replace(parts, settings=settings, llm=ScriptedLLM(list(replies)), estimator=lambda _: estimator)
 

@@ -68,7 +68,9 @@ class Quotable:
 
 def is_due(turn: Turn, parts: Parts) -> bool:
     """Whether a chat turn was to be answered from its passages, and its answer is unknown so far or has a rival."""
-    return turn.choices.form == "chat" and is_from_passages(turn, parts) and (is_unanswered(turn) or _has_rival(turn))
+    if turn.choices.form != "chat" or parts.settings.turn.quote_threshold >= 1:
+        return False
+    return is_from_passages(turn, parts) and (is_unanswered(turn) or _has_rival(turn))
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
