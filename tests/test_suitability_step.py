@@ -291,6 +291,9 @@ def test_in_place_of_a_reply_that_does_not_suit_what_is_left_is_quoted(
     # a sentence that clashes itself is not quoted either
     *_, whole = suitability.reply(replace(turn, digests=()), own, Event())
     assert whole.answer == fixed("unsuited")
+    # before the model says something by itself, quoting was tried
+    *_, by_itself = suitability.reply(replace(turn, answer=unbacked("Have peanut butter.")), own, Event())
+    assert by_itself.answer == fixed("unsuited")
 
 
 def test_the_models_own_knowledge_is_sifted_too(parts: Parts) -> None:

@@ -44,6 +44,7 @@ def quote_rows(
     rows = []
     for n, question in enumerate(questions, 1):
         gold = [passages[passage_id] for passage_id in question.gold if passage_id in passages]
+        # one sentence alone, since none is so likely that it would get a second one
         best = best_quotable(question.text, gold, estimator, judge, Event(), threshold=1.0)
         if best is not None:
             source_passage = next(passage for passage in gold if best.sentences[0].id.startswith(f"{passage.id} "))

@@ -32,7 +32,7 @@ from assistant.types import Answer, Claim, EventCode, Passage, Span, Turn, Verdi
 _LOG = logging.getLogger(__name__)
 # Sentences, next to the best one, each of which is tried as a second one; and how much surer, in log-odds, the judge
 # has to be of both, so that nothing needless is added.
-SECONDS, SURER = 3, 0.5
+SECOND_CANDIDATES, MARGIN = 3, 0.5
 _SENTENCE_ENDS = (".", "!", "?", "…", '"', "”")
 
 
@@ -110,7 +110,7 @@ def best_quotable(
     if not ranked or stop.is_set():
         return None
     relevance = ranked[0][0].confidence
-    best, *others = itertools.islice(_distinct(candidate for _, candidate in ranked), 1 + SECONDS)
+    best, *others = itertools.islice(_distinct(candidate for _, candidate in ranked), 1 + SECOND_CANDIDATES)
     single = _quotable([best], relevance)
     if judge is None:
         return single
@@ -121,7 +121,7 @@ def best_quotable(
         _judged([_quotable([best, other], relevance) for other in others], question, judge, stop),
         key=lambda double: double.support or 0.0,
     )
-    return surest if log_odds(surest.support or 0.0) > log_odds(single.support or 0.0) + SURER else single
+    return surest if log_odds(surest.support or 0.0) > log_odds(single.support or 0.0) + MARGIN else single
 
 
 def _judged(quotables: Sequence[Quotable], question: str, judge: SupportJudge, stop: Event) -> list[Quotable]:

@@ -79,7 +79,7 @@ def reply(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     elif not left_out:
         yield turn
     elif not text:
-        yield from _quoted_instead(turn, sieve, parts, stop)
+        yield from _quoted_instead(turn, answer, sieve, parts, stop)
     elif answer.outcome == "own":
         yield replace(turn, answer=unbacked(text))
     else:
@@ -101,17 +101,20 @@ def _cited_again(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     yield turn
 
 
-def _quoted_instead(turn: Turn, sieve: Sieve, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """The turn with a sentence quoted from what is left of its passages; a fixed reply if none answers and suits."""
+def _quoted_instead(turn: Turn, answer: Answer, sieve: Sieve, parts: Parts, stop: Event) -> Iterator[Turn]:
+    """The turn with a sentence quoted from what is left of its passages; a fixed reply if none answers and suits.
+
+    Where the answer is the model's own, quoting was tried before it or no passage answers, so it isn't tried.
+    """
     unsuited_turn = replace(turn, answer=fixed("unsuited"), sentences=(), citations=())
-    emptied_turn = replace(unsuited_turn, answer=Answer("", unknown=True))
+    emptied_turn = replace(unsuited_turn, answer=replace(answer, text="", unknown=True))
     if not quote_step.is_due(emptied_turn, parts):
         yield unsuited_turn
         return
     *_, quoted_turn = timed("quote", quote_step.run, emptied_turn, parts, stop)
-    answer = quoted_turn.answer
+    quoted = quoted_turn.answer
     try:
-        suits = answer and not answer.unknown and not sieve.sift(extract_markers(answer.text).text)[1]
+        suits = quoted and not quoted.unknown and not sieve.sift(extract_markers(quoted.text).text)[1]
     except SequiturError as error:
         yield unsuited_turn.with_event("suitability_failed", error)
         return
