@@ -110,9 +110,10 @@ class Ptkb:
     def set_fields(self, user: str, fields: Mapping[str, str]) -> None:
         """Note what facts are about, by their ids; facts that are gone are passed over."""
         with self._engine.begin() as connection:
-            own_ids = connection.scalars(select(_FACTS.c.id).where(_FACTS.c.user == user, _FACTS.c.id.in_(fields)))
-            rows = [{"fact": fact_id, "field": fields[fact_id]} for fact_id in own_ids]
-            connection.execute(delete(_FIELDS).where(_FIELDS.c.fact.in_([row["fact"] for row in rows])))
+            own_ids = select(_FACTS.c.id).where(_FACTS.c.user == user, _FACTS.c.id.in_(fields))
+            connection.execute(own_ids.with_for_update())  # PostgreSQL: nobody removes these meanwhile, or notes the same
+            connection.execute(delete(_FIELDS).where(_FIELDS.c.fact.in_(own_ids)))  # SQLite: nobody writes from here on
+            rows = [{"fact": fact_id, "field": fields[fact_id]} for fact_id in connection.scalars(own_ids)]
             if rows:
                 connection.execute(insert(_FIELDS), rows)
 

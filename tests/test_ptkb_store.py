@@ -6,7 +6,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 import pytest
@@ -288,3 +288,24 @@ def test_a_fact_is_refused_by_its_length_before_it_is_composed() -> None:
         validated("e" + "\u0316\u0301" * 80_000)
     assert time.thread_time() - began < 1
     assert validated("e\u0301" * 500) == "\u00e9" * 500
+
+
+@pytest.mark.parametrize("place", range(4))
+@pytest.mark.parametrize("does", ["removes", "notes"])
+def test_what_others_do_to_a_fact_while_its_field_is_noted_breaks_nothing(engine: Engine, does: str, place: int) -> None:
+    ptkb, statements, others = Ptkb(engine), [0], ThreadPoolExecutor(1)
+    added = ptkb.add("me", "I run.")
+    acts = {"removes": lambda: ptkb.remove("me", added.id), "notes": lambda: ptkb.set_fields("me", {added.id: "food"})}
+    done = []
+
+    @event.listens_for(engine, "before_cursor_execute")
+    def interrupt(*_: object) -> None:
+        statements[0] += 1
+        if statements[0] == place + 1:
+            done.append(others.submit(acts[does]))
+            wait(done, 0.3)  # it either comes first or waits for its turn
+
+    ptkb.set_fields("me", {added.id: "health"})
+    assert done[0].exception(timeout=20) is None
+    assert [fact.field for fact in ptkb.facts("me")] in ([], ["health"], ["food"])
+    others.shutdown()
