@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 
 from assistant.__main__ import app
 from assistant.errors import DataError
+from assistant.experiment.datasets import read_models
 from assistant.judges.adapted import BASE, CONFIG, WEIGHTS
 from assistant.judges.pair_model import CURVE, Curve
 from assistant.judges.relevance.estimators.cross_encoder import CrossEncoderEstimator
@@ -68,6 +69,13 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture
+def few_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A twentieth of what was written for the recipe: what a training does with it takes no more."""
+    for name in ("written", "quoted"):
+        monkeypatch.setattr(f"assistant.training.support.{name}.read_models", lambda *given: read_models(*given)[::20])
 
 
 @pytest.fixture(scope="module")
@@ -531,6 +539,7 @@ def test_a_label_that_claims_give_away_is_found_out() -> None:
     assert claim_only_auc(hidden, hidden) < 0.6
 
 
+@pytest.mark.usefixtures("few_written")
 def test_a_judge_is_trained_and_a_training_goes_on(data: Path, tiny_cross_encoder: Path, tmp_path: Path) -> None:
     given = ["train", "support", "--data", str(data), "--out", str(tmp_path / "out"), "--base", str(tiny_cross_encoder),
              "--pairs", "100", "--length", "48", "--json"]  # fmt: skip
@@ -555,6 +564,7 @@ def test_a_judge_is_trained_and_a_training_goes_on(data: Path, tiny_cross_encode
     assert {"auc", "balanced_accuracy", "precision", "recall", "ms"} <= set(found)
 
 
+@pytest.mark.usefixtures("few_written")
 def test_a_larger_judge_learns_what_is_added_to_its_base(data: Path, tiny_mpnet: Path, tmp_path: Path) -> None:
     given = ["train", "support", "--data", str(data), "--out", str(tmp_path / "out"), "--base", str(tiny_mpnet),
              "--pairs", "100", "--length", "48", "--rank", "2", "--json"]  # fmt: skip
@@ -569,6 +579,7 @@ def test_a_larger_judge_learns_what_is_added_to_its_base(data: Path, tiny_mpnet:
     assert 0 < said < 1
 
 
+@pytest.mark.usefixtures("few_written")
 def test_a_judge_learns_on_with_a_share_of_what_was_written(data: Path, tiny_mpnet: Path, tmp_path: Path) -> None:
     first, more = tmp_path / "first", tmp_path / "more"
     usual = ["train", "support", "--data", data, "--base", tiny_mpnet, "--pairs", "100", "--length", "48", "--json"]
@@ -588,6 +599,7 @@ def test_a_judge_learns_on_with_a_share_of_what_was_written(data: Path, tiny_mpn
 
 
 @pytest.mark.lucene
+@pytest.mark.usefixtures("few_written")
 def test_a_reranker_learns_on_from_a_judge_and_is_packed(data: Path, tiny_mpnet: Path, tmp_path: Path) -> None:
     support, ranks, small = (tmp_path / name for name in ("support", "ranks", "small"))
     for given in (
