@@ -10,7 +10,9 @@ import pytest
 
 from assistant.evaluation.scenarios import read_scenarios
 from assistant.evaluation.support import read_pairs
+from assistant.library.starter import shelf_entries
 from assistant.prompting.render import FOLDER
+from assistant.training.support.quoted import read_quoted
 from assistant.training.support.written import read_written
 
 DATA = Path(__file__).parent / "data"
@@ -195,6 +197,14 @@ def test_everyday_questions_and_replies_are_about_documents_that_are_there():
     assert {pair.evidence for pair in read_pairs(DATA / "support_everyday.jsonl.gz")} == set(contents.values())
 
 
+def test_questions_on_advice_are_about_passages_that_no_judge_learned_from():
+    contents = {row["id"]: row["contents"] for row in read("advice_documents")}
+    questions = read("advice_questions")
+    assert all(answer in contents[row["gold"][0]] for row in questions for answer in row["answers"])
+    assert all(bool(row["answers"]) != row.get("unanswerable", False) for row in questions)
+    assert not set(contents.values()) & {" ".join(one.sentences) for one in read_quoted("train") + read_quoted("dev")}
+
+
 def test_replies_about_notes_are_half_right_and_half_wrong_of_each_piece():
     pairs = read_pairs(DATA / "support_notes_fresh.jsonl")
     by_piece = Counter((pair.evidence, pair.supported) for pair in pairs)
@@ -227,3 +237,11 @@ def test_each_question_in_another_language_stands_beside_its_own_in_english():
         english = of[row["id"].rpartition("-")[0] + "-en"]
         assert row["must"] == english["must"]
         assert (row["ask"] == english["ask"]) == bool(row["documents"])
+
+
+def test_fresh_questions_to_the_library_are_in_pairs_on_passages_of_the_shelf():
+    questions = read("library_asked_fresh")
+    names = {entry.passage.id for entry in shelf_entries()}
+    assert {gold for row in questions for gold in row["gold"]} <= names
+    by_passage = Counter((row["gold"][0], row.get("unanswerable", False)) for row in questions)
+    assert len(by_passage) == len(questions) == 280

@@ -292,10 +292,15 @@ def test_a_fact_is_refused_by_its_length_before_it_is_composed() -> None:
 
 @pytest.mark.parametrize("place", range(4))
 @pytest.mark.parametrize("does", ["removes", "notes"])
-def test_what_others_do_to_a_fact_while_its_field_is_noted_breaks_nothing(engine: Engine, does: str, place: int) -> None:
+def test_what_others_do_to_a_fact_while_its_field_is_noted_breaks_nothing(
+    engine: Engine, does: str, place: int
+) -> None:
     ptkb, statements, others = Ptkb(engine), [0], ThreadPoolExecutor(1)
     added = ptkb.add("me", "I run.")
-    acts = {"removes": lambda: ptkb.remove("me", added.id), "notes": lambda: ptkb.set_fields("me", {added.id: "food"})}
+    acts = {
+        "removes": lambda: ptkb.remove("me", added.id),
+        "notes": lambda: ptkb.set_fields("me", {added.id: "food"}),
+    }
     done = []
 
     @event.listens_for(engine, "before_cursor_execute")

@@ -26,6 +26,7 @@ from assistant.judges.support.trained import Support, claimed
 from assistant.protocols import silent
 from assistant.training.relevance.pairs import make_pairs as question_pairs
 from assistant.training.relevance.pairs import quoted_pairs as relevance_pairs
+from assistant.training.relevance.pairs import written_pairs as relevance_written_pairs
 from assistant.training.support import edits
 from assistant.training.support.edits import FALSIFYING_EDITS, falsified, names, rephrased
 from assistant.training.support.entailment import read_entailment
@@ -354,6 +355,25 @@ def test_relevance_learns_which_sentences_of_a_short_document_answer() -> None:
 def test_a_question_mark_tells_relevance_nothing() -> None:
     firsts = [one.first for one in relevance_pairs([FERRY], ["Thanks!"] * 50, [COAST], 0)]
     assert {"What do dogs pay?", "Thanks!", "Thanks!?"} <= set(firsts)
+
+
+def test_what_a_passage_supports_a_reply_to_is_answered_there_and_not_in_the_passage_most_like_it() -> None:
+    claims = (
+        ("supported", "what do dogs pay", "Two euros.", "short"),
+        ("supported", "what do dogs pay", "Dogs pay two euros.", "restated"),
+        ("not", "may cats come along", "Cats may come along.", "invented"),
+        ("supported", "", "Bicycles travel free.", "paraphrase"),
+    )
+    ferry = WrittenPassage("Ferry", "Bicycles travel free. Dogs pay two euros.", claims)
+    others = [
+        WrittenPassage("Ferries", "Dogs travel on all ferries.", ()),
+        WrittenPassage("Oats", "Oats are cheap.", ()),
+    ]
+    found = relevance_written_pairs([ferry, *others], 0)
+    assert [(one.first.rstrip("?"), one.second, one.label) for one in found] == [
+        ("what do dogs pay", ferry.titled, TRUE),
+        ("what do dogs pay", others[0].titled, FALSE),
+    ]
 
 
 def test_a_written_reply_that_tells_something_else_does_not_answer_even_beside_itself() -> None:

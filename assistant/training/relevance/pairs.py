@@ -19,6 +19,7 @@ from assistant.protocols import Progress, Retriever
 from assistant.text.sentences import normalise, quote, sentences
 from assistant.training.support.pairs import FALSE, TRUE, Material, PassageQuestion
 from assistant.training.support.quoted import QuotedDocument, wrong_sentences
+from assistant.training.support.written import WrittenPassage, nearest_passages
 from assistant.training.trainer import LabelledPair
 from assistant.types import Passage
 
@@ -85,6 +86,17 @@ def quoted_pairs(
         for _ in range(_TEXTS_PER_MESSAGE)
     ]
     return list(dict.fromkeys(pairs))
+
+
+def written_pairs(passages: list[WrittenPassage], seed: int) -> list[LabelledPair]:
+    """Questions that a passage answers with it, and with the passage that is most like it."""
+    chance = Random(seed)  # noqa: S311 - an experiment, not a secret
+    return [
+        _typed(question, text, label, chance)
+        for passage, nearest in zip(passages, nearest_passages(passages), strict=True)
+        for question in passage.answered_questions
+        for text, label in ((passage.titled, TRUE), (nearest.titled, FALSE))
+    ]
 
 
 def _document_pairs(

@@ -13,10 +13,12 @@ from typing import Any
 from assistant.experiment.datasets import sample
 from assistant.judges.examples import examples
 from assistant.protocols import Progress, Retriever, silent
-from assistant.training.relevance.pairs import make_pairs, quoted_pairs, write_search_corpus
+from assistant.training.relevance.pairs import make_pairs, quoted_pairs, write_search_corpus, written_pairs
 from assistant.training.support.pairs import TRUE, Split, fold, read_material
+from assistant.training.support.quoted import PATHS as QUOTED_PATHS
 from assistant.training.support.quoted import read_quoted
 from assistant.training.support.train import load_or_make_pairs, untruncated_pairs
+from assistant.training.support.written import read_written
 from assistant.training.trainer import LabelledPair, PairTrainer, Plan
 
 # The examples of messages that ask nothing of any document (prompts/intents.toml).
@@ -47,11 +49,11 @@ def train(
 
     all_pairs = load_or_make_pairs(folder, plan.seed, lambda: {"train": make_split("train"), "dev": make_split("dev")})
     all_pairs = {name: untruncated_pairs(pairs, plan) for name, pairs in all_pairs.items()}
-    own_pairs = _sampled(_own_pairs("train", all_pairs["train"], plan), int(count * own_share), plan.seed)
+    own_pairs = _own_pairs("train", all_pairs["train"], plan, int(count * own_share)) if own_share else []
     pairs = own_pairs + _sampled(all_pairs["train"], count - len(own_pairs), plan.seed)
     watched_pairs = _sampled(all_pairs["dev"], MAX_STAGE_PAIRS, plan.seed)
     if own_share:
-        watched_pairs += _sampled(_own_pairs("dev", all_pairs["dev"], plan), MAX_STAGE_PAIRS, plan.seed)
+        watched_pairs += _own_pairs("dev", all_pairs["dev"], plan, MAX_STAGE_PAIRS)
     stages = PairTrainer(folder, plan, pairs, watched_pairs).run(progress)
     return {
         "pairs": len(pairs),
@@ -61,15 +63,19 @@ def train(
     }
 
 
-def _own_pairs(split: Split, pairs: Sequence[LabelledPair], plan: Plan) -> list[LabelledPair]:
-    """The pairs of short documents, and those of talk, of which every tenth message is kept apart for "dev".
+def _own_pairs(split: Split, pairs: Sequence[LabelledPair], plan: Plan, most: int) -> list[LabelledPair]:
+    """At most so many pairs of short documents, of each of their files and of written passages the same number.
 
-    What has nothing to do with either is also drawn from the passages of the other pairs.
+    Among them are those of talk, of which every tenth message is kept apart for "dev". What has nothing to do with
+    either is also drawn from the passages of the other pairs.
     """
     table = examples("intents")
     messages = [text for kind in TALK for text in table[kind] if (fold(text, 10) == 0) == (split == "dev")]
     passages = [pair.second for pair in pairs]
-    return untruncated_pairs(quoted_pairs(read_quoted(split), messages, passages, plan.seed), plan)
+    sets = [quoted_pairs(read_quoted(split, [path]), messages, passages, plan.seed) for path in QUOTED_PATHS]
+    sets.append(written_pairs(read_written(split), plan.seed))
+    even_share = most // len(sets)
+    return [pair for found in sets for pair in _sampled(untruncated_pairs(found, plan), even_share, plan.seed)]
 
 
 def _sampled(pairs: list[LabelledPair], most: int, seed: int) -> list[LabelledPair]:

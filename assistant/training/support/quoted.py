@@ -1,8 +1,8 @@
 """Short documents whose sentences are judged as replies to questions, as where a sentence is quoted.
 
-They lie in quoted.jsonl beside this file, and in notes.jsonl those whose sentences are lines of lists, plans and notes,
-one document a line. A question has the sentences, numbered from 0, each of which answers it alone, and those that
-answer a part of it; a question that has neither is left open by the document:
+They lie in quoted.jsonl beside this file, in notes.jsonl those whose sentences are lines of lists, plans and notes, and
+in advice.jsonl passages of general advice, one document a line. A question has the sentences, numbered from 0, each of
+which answers it alone, and those that answer a part of it; a question that has neither is left open by the document:
 
     {"title": "Ferry", "sentences": ["Bicycles travel free.", "Dogs pay 3 euros."],
      "questions": [["What does a dog cost?", [1], []], ["Can I bring my cat?", [], []]]}
@@ -21,7 +21,7 @@ from assistant.text.sentences import normalise
 from assistant.training.support.pairs import FALSE, PARTLY, TRUE, Split, fold
 from assistant.training.trainer import LabelledPair
 
-PATHS = tuple(Path(__file__).with_name(name) for name in ("quoted.jsonl", "notes.jsonl"))
+PATHS = tuple(Path(__file__).with_name(name) for name in ("quoted.jsonl", "notes.jsonl", "advice.jsonl"))
 # How often a sentence stands beside its whole document, too.
 _WHOLE_SHARE = 0.25
 
@@ -40,10 +40,10 @@ class QuotedDocument:
         return f"{self.title}: {' '.join(self.sentences)}"
 
 
-def read_quoted(split: Split) -> list[QuotedDocument]:
+def read_quoted(split: Split, paths: Sequence[Path] = PATHS) -> list[QuotedDocument]:
     """The documents of a split: a tenth of them for "dev", the others for "train"; none for "test"."""
     documents = [
-        document for path in PATHS for document in read_models(path, QuotedDocument, "no document with questions")
+        document for path in paths for document in read_models(path, QuotedDocument, "no document with questions")
     ]
     return [document for document in documents if ("dev" if fold(document.titled, 10) == 0 else "train") == split]
 

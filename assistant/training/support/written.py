@@ -57,6 +57,12 @@ class WrittenPassage:
         """Title and text in one, as the judge reads them."""
         return f"{self.title}: {self.text}"
 
+    @property
+    def answered_questions(self) -> tuple[str, ...]:
+        """The questions to which the passage supports a reply."""
+        supported = (question for label, question, *_ in self.claims if question and label == "supported")
+        return tuple(dict.fromkeys(supported))
+
 
 def read_written(split: Split, paths: Sequence[Path] = PATHS) -> list[WrittenPassage]:
     """The passages of a split: a tenth of them for "dev", the others for "train"; none for "test"."""
@@ -70,7 +76,7 @@ def pairs(passages: list[WrittenPassage], seed: int) -> list[LabelledPair]:
     The most similar passage says nothing of what a model truly replied, nor of another true claim of the passage.
     """
     chance = Random(seed)  # noqa: S311 - an experiment, not a secret
-    neighbours = _nearest_passages(passages)
+    neighbours = nearest_passages(passages)
     return list(
         dict.fromkeys(
             pair
@@ -80,7 +86,7 @@ def pairs(passages: list[WrittenPassage], seed: int) -> list[LabelledPair]:
     )
 
 
-def _nearest_passages(passages: list[WrittenPassage]) -> list[WrittenPassage]:
+def nearest_passages(passages: list[WrittenPassage]) -> list[WrittenPassage]:
     """For each passage the one whose words are most like its own."""
     from sklearn.feature_extraction.text import TfidfVectorizer  # noqa: PLC0415 - takes a second to import
 
