@@ -111,7 +111,7 @@ class Ptkb:
         """Note what facts are about, by their ids; facts that are gone are passed over."""
         with self._engine.begin() as connection:
             own_ids = select(_FACTS.c.id).where(_FACTS.c.user == user, _FACTS.c.id.in_(fields))
-            connection.execute(own_ids.with_for_update())  # PostgreSQL: nobody removes these meanwhile, or notes the same
+            connection.execute(own_ids.with_for_update())  # PostgreSQL: nobody changes these meanwhile
             connection.execute(delete(_FIELDS).where(_FIELDS.c.fact.in_(own_ids)))  # SQLite: nobody writes from here on
             rows = [{"fact": fact_id, "field": fields[fact_id]} for fact_id in connection.scalars(own_ids)]
             if rows:
