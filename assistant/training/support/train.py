@@ -25,6 +25,7 @@ from assistant.training.loop import MODEL
 from assistant.training.support.entailment import FOLDER as ENTAILMENT
 from assistant.training.support.entailment import read_entailment
 from assistant.training.support.pairs import FALSE, TRUE, Material, Split, make_pairs, near_misses, read_material
+from assistant.training.support.quoted import PATHS as QUOTED_PATHS
 from assistant.training.support.quoted import pairs as quoted_pairs
 from assistant.training.support.quoted import read_quoted
 from assistant.training.support.spans import read_spans
@@ -50,8 +51,8 @@ MAX_ENTAILMENT_SHARE = 0.15
 class Lesson:
     """What is learned: so many pairs in all, of which those written for it are a share of `own_share` at most.
 
-    Each of these is learned `repeats` times; all others once. Each file of claims, and the quoted sentences, have equal
-    parts in that share, as far as there are so many.
+    Each of these is learned `repeats` times; all others once. Each file of claims and each of quoted sentences has an
+    equal part in that share, as far as there are so many.
     """
 
     count: int
@@ -110,9 +111,10 @@ def train(
 
 
 def _own_pair_sets(split: Split, seed: int) -> list[list[LabelledPair]]:
-    """The pairs of a split that were written for it: those of each file of claims, and of quoted sentences."""
+    """The pairs of a split that were written for it: those of each file of claims and of each of quoted sentences."""
     claims = (written_pairs(read_written(split, [path]), seed) for path in WRITTEN_PATHS)
-    return [*claims, quoted_pairs(read_quoted(split), seed)]
+    quoted = (quoted_pairs(read_quoted(split, [path]), seed) for path in QUOTED_PATHS)
+    return [*claims, *quoted]
 
 
 def _enough_pairs(material: Material, seed: int, count: int) -> list[LabelledPair]:
