@@ -59,6 +59,12 @@ def test_a_foreign_message_is_put_into_english(parts: Parts) -> None:
     assert llm.prompts[0][-1].content == RENT
 
 
+def test_a_foreign_message_of_several_lines_is_put_into_english_whole(parts: Parts) -> None:
+    llm = ScriptedLLM(["I rent a flat. How much is the rent?"])
+    through(language.message, Turn(f"Je loue un appartement.\n{RENT}"), with_llm(parts, llm, LEASE))
+    assert llm.prompts[0][-1].content == f"Je loue un appartement. {RENT}"
+
+
 @pytest.mark.parametrize("said", ["How much is the rent?", "Le " + "loyer, " * 200])
 def test_english_and_long_texts_are_left_alone(parts: Parts, said: str) -> None:
     assert through(language.message, Turn(said), with_llm(parts, ScriptedLLM(), LEASE)).utterance_in_english == said

@@ -54,7 +54,9 @@ def message(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
             yield turn
             return
         max_tokens = _token_limit(turn.utterance)
-        messages, cuts = fit("english", parts.llm, max_tokens, utterance=turn.utterance)
+        # in one line, since what is written ends with its line
+        utterance = " ".join(turn.utterance.split())
+        messages, cuts = fit("english", parts.llm, max_tokens, utterance=utterance)
         [completion] = parts.llm.complete([messages], _options(max_tokens), stop)
         turn = replace(turn, cuts=turn.cuts + cuts, english=_finished(completion))
     goes_on_in_english = language == ENGLISH or bool(turn.english)
@@ -129,12 +131,19 @@ def _is_library_language(language: str, turn: Turn, parts: Parts) -> bool:
 
 
 def _translated(texts: list[str], turn: Turn, parts: Parts, stop: Event) -> list[str]:
-    """The texts translated into the language of the message; a failed translation leaves a text as it is."""
+    """The texts translated into the language of the message.
+
+    A failed translation leaves a text as it is; and so stays what has several lines, which is code or a table.
+    """
     language = LANGUAGES[language_of(turn.utterance)]
-    prompts = [fit("translate", parts.llm, _token_limit(text), language=language, text=text)[0] for text in texts]
-    max_tokens = max(map(_token_limit, texts), default=1)
+    single_lines = [text for text in texts if "\n" not in text]
+    prompts = [
+        fit("translate", parts.llm, _token_limit(text), language=language, text=text)[0] for text in single_lines
+    ]
+    max_tokens = max(map(_token_limit, single_lines), default=1)
     completions = parts.llm.complete(prompts, _options(max_tokens), stop) if prompts else []
-    return [_finished(completion) or text for completion, text in zip(completions, texts, strict=True)]
+    translations = dict(zip(single_lines, map(_finished, completions), strict=True))
+    return [translations.get(text) or text for text in texts]
 
 
 def _with_translations(body: str, originals: list[str], translations: dict[str, str]) -> str:
