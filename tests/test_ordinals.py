@@ -23,6 +23,7 @@ TIPS = said(
     "Here they are:\nSet up a standing order. Put half of every rise aside. Give each goal a name. Cook at home.",
 )
 BULLETS = said("How do I get to Oslo?", "You can go by:\n- train, in seven hours\n- plane, in one hour\n")
+NESTED = said("What shall I grow?", "1. Oats\n   - soak\n   - boil\n2. Rice\n3. Bread")
 STEPS = said(
     "How do I plan?", "Do this: 1) **Sum up**: say what you do.2) Describe the company. 3) Look at the market."
 )
@@ -40,6 +41,7 @@ NUMBERED = said("Which sports are good for the back?", "Good choices are 1. swim
         ("And the last of these?", TIPS, 'And "Cook at home"?'),
         ("Is the 2nd option cheaper?", BULLETS, 'Is "plane, in one hour" cheaper?'),
         ("Is option 1 cheaper?", BULLETS, 'Is "train, in seven hours" cheaper?'),
+        ("Tell me about the second one", NESTED, 'Tell me about "Rice"'),
         ("Why is the second one good?", NUMBERED, 'Why is "yoga" good?'),
         ("Why is the third one good?", NUMBERED, 'Why is "walking" good?'),
         ("I'm unsure about the second step.", STEPS, 'I\'m unsure about "Describe the company".'),

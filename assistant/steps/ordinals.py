@@ -18,7 +18,7 @@ _REFERENCE = re.compile(
 )
 # A word with a capital that is not the first.
 _CAPITALISED = re.compile(r"\w\W+[A-Z]\w*\s$")
-_BULLET = re.compile(r"^[ \t]*(?:[-*•]|\d+[.)])[ \t]+(.+)$", re.MULTILINE)
+_BULLET = re.compile(r"^([ \t]*)(?:[-*•]|\d+[.)])[ \t]+(.+)$", re.MULTILINE)
 _INLINE = re.compile(r"(?:^|(?<=[\s.]))\(?(\d{1,2})[.)] ")
 _AND = re.compile(r"(?:[,;]| and| or)\s*$")
 _ENUMERATED = re.compile(r"(?::|\b(?:includes?|including|such as|like|are)) ([^.:;?!\n]+, [^.:;?!\n]+)")
@@ -63,8 +63,15 @@ def _items(exchange: Exchange) -> list[str]:
     """The items of the reply, if it lists more than one; else nothing."""
     reply = exchange.reply
     sentence_items = _sentences(reply) if _SEVERAL.search(exchange.question) else []
-    lists = (_BULLET.findall(reply), _numbered(reply), _enumerated(reply), sentence_items)
+    lists = (_bullets(reply), _numbered(reply), _enumerated(reply), sentence_items)
     return next((items for items in lists if len(items) > 1), [])
+
+
+def _bullets(reply: str) -> list[str]:
+    """Items on lines of their own, without those of lists within them, which are further in."""
+    bullets = [(len(indentation.expandtabs()), item) for indentation, item in _BULLET.findall(reply)]
+    outermost = min((depth for depth, _ in bullets), default=0)
+    return [item for depth, item in bullets if depth == outermost]
 
 
 def _numbered(reply: str) -> list[str]:
