@@ -89,6 +89,48 @@ def test_what_was_said_before_is_not_told_again(parts: Parts) -> None:
     assert last.left_lines == 0
 
 
+def test_a_line_that_says_more_than_an_earlier_one_is_told(parts: Parts) -> None:
+    short = "The machine must be cleaned every week."
+    long = "The machine must be cleaned every week, and a technician must replace the filter before its first use."
+    *_, last = done(parts, work_on("summary", document("manual", f"{short} {long}")), f"{short} {long}")
+    assert text(last) == f"- {short} [1]\n- {long} [1]"
+
+
+def test_lines_are_counted_as_left_out_before_any_is_found_and_not_after_a_stop(parts: Parts) -> None:
+    oats, strange = document("oats", *(f"{said} {FILLER}" for said in SAID[:2])), "Zebras sleep under blue stars."
+    *_, last = done(parts, work_on("summary", oats), strange, SAID[1])
+    assert (text(last), last.left_lines) == (f"- {SAID[1]} [1]", 1)
+    *_, last = done(parts, work_on("summary", oats), strange, strange)
+    assert last.left_lines == 2
+    stop = Event()
+
+    class Stopped(WordJudge):
+        """Is stopped before it has judged."""
+
+        def judge(self, claims: Sequence[Claim], stop: Event) -> list[Verdict]:
+            stop.set()
+            return [Verdict(0.0, "not") for _ in claims]
+
+    *_, last = done(replace(parts, support=lambda _: Stopped()), work_on("summary", oats), *SAID[:2], stop=stop)
+    assert (last.status, last.left_lines) == ("stopped", 0)
+
+
+@pytest.mark.parametrize("task", ["summary", "table"])
+def test_each_passage_is_read_however_many_tokens_its_words_have(parts: Parts, task: WorkKind) -> None:
+    class Narrow(ScriptedLLM):
+        """Has a token for each character, as there may be of a script without spaces."""
+
+        def count(self, messages: Messages) -> int:
+            return sum(len(message.content) for message in messages)
+
+    llm = Narrow(["Nothing."] * 60, context=1500)
+    passages = document("rice", *(f"{n}番。" + "稲は水を好む。" * 40 for n in range(30)))
+    turn = work_on(task, passages, columns=("crop",) if task == "table" else ())
+    assert [*flow.run(turn, replace(parts, llm=llm), Event())][-1].status == "done"
+    read = "".join(prompt[-1].content for prompt in llm.prompts)
+    assert [passage.id for passage in passages if passage.text not in read] == []
+
+
 def test_where_nothing_stands_it_says_so(parts: Parts) -> None:
     *_, last = done(parts, work_on("summary", document("oats", SAID[0])), "Zebras sleep under blue stars.")
     assert last.answer is not None
@@ -134,6 +176,17 @@ def test_how_a_sentence_is_set_is_no_change_but_a_number_is(parts: Parts) -> Non
     assert "Cats" not in text(last)
 
 
+@pytest.mark.parametrize(
+    ("old", "new"), [("Take .5 mg daily.", "Take 5 mg daily."), ("At -18 °C.", "At 18 °C."), ("10² m.", "102 m.")]
+)
+def test_signs_points_and_powers_of_numbers_are_changes(parts: Parts, old: str, new: str) -> None:
+    *_, last = done(parts, work_on("changes", document("before", old), document("after", new)))
+    assert text(last) != "Both say the same, sentence by sentence."
+    minus = document("after", old.replace("-", "−"))
+    *_, last = done(parts, work_on("changes", document("before", f"- ({old})"), minus))
+    assert text(last) == "Both say the same, sentence by sentence."
+
+
 def test_what_has_no_number_left_is_counted(parts: Parts) -> None:
     changes = work_on("changes", document("a", "Tea is hot."), document("b", *(f"Crop {n} grows." for n in range(120))))
     *_, last = done(parts, changes)
@@ -166,6 +219,20 @@ def test_what_the_other_document_says_too_is_in_both_though_no_line_of_it_is_nea
     assert [one.passage_id for one in last.citations] == ["a-1", "b-2", "b-1"]
 
 
+def test_a_stopped_comparison_doesnt_say_what_only_one_says(parts: Parts) -> None:
+    stop = Event()
+
+    def stopping(_: Messages) -> str:
+        stop.set()
+        return SAID[0]
+
+    *_, last = done(
+        parts, work_on("compare", document("a", SAID[0]), document("b", SAID[0])), SAID[0], stopping, stop=stop
+    )
+    assert last.status == "stopped"
+    assert text(last) == f"- {SAID[0]} [1]"
+
+
 def test_what_is_said_of_another_matter_is_not_in_both(parts: Parts) -> None:
     first = document("a", "Barley is a crop of the north that needs little water.")
     second = document("b", "Oats are a crop of the north that needs little water.")
@@ -185,7 +252,7 @@ def rows(*cells: list[str]) -> str:
     return json.dumps({"rows": list(cells)})
 
 
-@pytest.mark.parametrize("broken", ["", '{"rows": [["Oats", "12"], ["Te'])
+@pytest.mark.parametrize("broken", ["", '{"rows": [["Oats", "12"], ["Te', '{"rows": [["Oats", "12"], ["Tea [1] and'])
 def test_a_table_holds_what_stands_in_the_passages(parts: Parts, broken: str) -> None:
     prices = document("prices", "Oats cost 12 crowns. Tea costs 40.")
     said = broken or rows(["Oats", "12"], ["Oats", "12"], ["Rice", "9"], ["Tea"])
@@ -203,6 +270,14 @@ def test_a_row_that_tells_nothing_or_is_not_copied_is_left_out(parts: Parts) -> 
     *_, last = done(parts, work_on("table", prices, columns=("item", "price")), said)
     assert text(last) == "| item | price |\n| --- | --- |\n| Oats | 12.50 [1] |"
     assert last.left_lines == 5
+
+
+def test_a_cell_with_another_currency_or_sign_isnt_in_the_passage(parts: Parts) -> None:
+    prices = document("prices", "Coffee costs €3 and is kept at -18 degrees, with 5 % off.")
+    said = rows(["Coffee", "$3"], ["Coffee", "5 €"], ["Kept", "18"], ["Coffee", "€3"], ["coffee", "3"], ["Kept", "−18"])
+    *_, last = done(parts, work_on("table", prices, columns=("item", "value")), said)
+    assert last.left_lines == 3
+    assert text(last).splitlines()[2:] == ["| Coffee | €3 [1] |", "| coffee | 3 [1] |", "| Kept | −18 [1] |"]
 
 
 @pytest.mark.parametrize(

@@ -46,9 +46,13 @@ def _stems(text: str) -> set[str]:
 
 def repeats(first: str, second: str) -> bool:
     """Whether one of two texts says most of the other word for word, as copies, versions and excerpts do."""
-    runs = [_word_runs(text) for text in (first, second)]
-    smaller_size = min(map(len, runs))
-    return smaller_size > 0 and len(runs[0] & runs[1]) >= _REPEATED_SHARE * smaller_size
+    return says_most_of(first, second) or says_most_of(second, first)
+
+
+def says_most_of(text: str, other: str) -> bool:
+    """Whether a text says most of another word for word."""
+    runs, other_runs = _word_runs(text), _word_runs(other)
+    return bool(other_runs) and len(runs & other_runs) >= _REPEATED_SHARE * len(other_runs)
 
 
 def _word_runs(text: str) -> set[tuple[str, ...]]:

@@ -24,6 +24,8 @@ SAME_MATTER = 0.75
 _TRANSLATION = {**dict.fromkeys(map(ord, "‐‑‒–—−"), "-"), **dict.fromkeys(map(ord, "‘’ʼ"), "'"), 0xAD: None}
 _HYPHEN = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")  # those at the end of a line are often lost
 _OUTER_MARKS = "\"'“”„«»()[]{}.,;:!?…*•-"
+_SIGN = re.compile(r"-?\.?$")  # before a number these say something: "-18", ".5"
+_POWER = re.compile(r"(?<=\d)(?=[²³¹⁰⁴-⁹])")
 CHANGED, NEW, GONE = "Changed", "New", "Gone"
 NO_CHANGES = "Both say the same, sentence by sentence."
 
@@ -90,8 +92,16 @@ def _missing_from(candidates: Sequence[_Sentence], others: Sequence[_Sentence]) 
 
 def _key(text: str) -> str:
     """What two sentences have alike that say the same: their words and numbers, however these are set and quoted."""
-    words = unicodedata.normalize("NFKC", text).casefold().translate(_TRANSLATION).split()
-    return " ".join(filter(None, (_HYPHEN.sub("", word.strip(_OUTER_MARKS)) for word in words)))
+    words = unicodedata.normalize("NFKC", _POWER.sub("^", text)).casefold().translate(_TRANSLATION).split()
+    return " ".join(filter(None, (_HYPHEN.sub("", _bare(word)) for word in words)))
+
+
+def _bare(word: str) -> str:
+    """The word without the marks around it; a number keeps its sign and its decimal point."""
+    bare = word.lstrip(_OUTER_MARKS)
+    marks = word[: len(word) - len(bare)]
+    sign = _SIGN.search(marks) if bare[:1].isdigit() else None
+    return (sign.group() if sign else "") + bare.rstrip(_OUTER_MARKS)
 
 
 def _change(old: _Sentence, new: _Sentence) -> Line:

@@ -27,8 +27,10 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     for turn, new_lines in read_through(turn, parts, stop):
         lines += new_lines
         yield turn
-    if turn.work and lines:
-        yield with_answer_lines(replace(turn, wait=None), _compared_lines(lines, turn, parts, stop))
+    compared_lines = _compared_lines(lines, turn, parts, stop) if lines and not stop.is_set() else []
+    # of what was not read or judged to its end, nobody knows that only one says it
+    if compared_lines and not stop.is_set():
+        yield with_answer_lines(replace(turn, wait=None), compared_lines)
 
 
 def _compared_lines(lines: list[Line], turn: Turn, parts: Parts, stop: Event) -> list[Line]:

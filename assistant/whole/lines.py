@@ -13,7 +13,7 @@ from assistant.grounding.claims import is_claim, segments
 from assistant.grounding.evidence import Evidence, nearest_evidence
 from assistant.grounding.support import Finding, judge_sentences
 from assistant.protocols import Parts
-from assistant.text.overlap import coverage, repeats
+from assistant.text.overlap import coverage, says_most_of
 from assistant.text.sentences import ends_a_sentence, quote
 from assistant.types import Answer, Passage, Span, Turn, Verdict
 
@@ -125,8 +125,8 @@ def not_shown_note(count: int) -> str:
 
 
 def _says_all(text: str, other: str) -> bool:
-    """Whether the text says the other, which may be shorter."""
-    return repeats(text, other) and set(_NUMBER.findall(other)) <= set(_NUMBER.findall(text))
+    """Whether the text says the other, which may be shorter, with all its numbers."""
+    return says_most_of(text, other) and set(_NUMBER.findall(other)) <= set(_NUMBER.findall(text))
 
 
 def _has_support(finding: Finding) -> bool:

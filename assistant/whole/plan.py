@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
 
 from assistant.errors import LibraryError
 from assistant.library.passages import document_of
+from assistant.prompting.render import render
+from assistant.protocols import LLM
+from assistant.text.chunks import count_words
 from assistant.types import Passage, Work
 
 # Words of a section of a short document; a long one has longer sections, so that they are no more than so many.
@@ -59,19 +63,39 @@ def sections(passages: Sequence[Passage], max_words: int = SECTION_WORDS) -> lis
             f"This is {len(passages):,} passages, and at most {MAX_PASSAGES:,} are worked through. Add its chapters "
             "as documents of their own and work on each, or ask about it in a conversation, which searches all of it."
         )
-    total = sum(len(passage.text.split()) for passage in passages)
+    total = sum(count_words(passage.text) for passage in passages)
     word_limit = max(max_words, total // MAX_SECTIONS)
     all_sections: list[tuple[Passage, ...]] = []
     for _, group in groupby(passages, key=lambda passage: document_of(passage.id)):
         current, words = tuple[Passage, ...](), 0
         for passage in group:
-            passage_words = len(passage.text.split())
+            passage_words = count_words(passage.text)
             if current and words + passage_words > word_limit:
                 all_sections.append(current)
                 current, words = (), 0
             current, words = (*current, passage), words + passage_words
         all_sections.append(current)
     return all_sections
+
+
+def readable_sections(
+    passages: Sequence[Passage], max_words: int, prompt: str, llm: LLM, reply: int, **values: Any
+) -> Iterator[tuple[Passage, ...]]:
+    """The sections of `sections`, halved until the prompt with each fits the model's context beside a reply.
+
+    A single passage is not halved. `reply` is in tokens; `values` are what the prompt holds beside its passages.
+
+    Raises:
+        LibraryError: there are too many passages.
+    """
+    waiting = sections(passages, max_words)[::-1]
+    while waiting:
+        section = waiting.pop()
+        if len(section) > 1 and llm.count(render(prompt, passages=section, **values)) > llm.context - reply:
+            middle = len(section) // 2
+            waiting += [section[middle:], section[:middle]]
+        else:
+            yield section
 
 
 def cost(work: Work, passages: Sequence[Passage]) -> Cost:
@@ -84,6 +108,6 @@ def cost(work: Work, passages: Sequence[Passage]) -> Cost:
     if work.task == "changes":
         return Cost(len(passages), 0, 0, 0)
     calls = len(parts) + (work.task == "summary")
-    words = sum(len(passage.text.split()) for passage in passages)
+    words = sum(count_words(passage.text) for passage in passages)
     read = int(words * TOKENS_PER_WORD) + PROMPT_TOKENS * calls
     return Cost(len(passages), calls, read, WRITTEN_TOKENS * calls)

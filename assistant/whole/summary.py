@@ -9,13 +9,14 @@ from threading import Event
 
 from assistant.library.passages import document_of
 from assistant.prompting.budget import fit
+from assistant.prompting.render import render
 from assistant.protocols import Parts
 from assistant.text.sentences import finished_text
 from assistant.types import Options, Passage, Turn, Wait
 from assistant.whole.lines import Line, supported_sentences, with_answer_lines, without_repetitions
-from assistant.whole.plan import sections
+from assistant.whole.plan import SECTION_WORDS, readable_sections
 
-_MAX_TOKENS = 100
+MAX_TOKENS = 100
 # Of fewer lines, nothing in front says what they come to.
 _MIN_LINES = 4
 SHORT, PARTS = "In short", "Section by section"
@@ -29,7 +30,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         yield turn
     if len(lines) >= _MIN_LINES and not stop.is_set():
         front_lines, dropped = _in_short(lines, turn, parts, stop)
-        turn = replace(turn, left_lines=turn.left_lines + dropped)
+        turn = _with_left(turn, dropped, stop)
         if front_lines := without_repetitions(front_lines, ()):
             remaining_lines = without_repetitions(lines, front_lines)
             yield with_answer_lines(
@@ -46,7 +47,7 @@ def read_through(turn: Turn, parts: Parts, stop: Event) -> Iterator[tuple[Turn, 
     """
     lines: list[Line] = []
     done, total = 0, len(turn.passages)
-    for section in sections(turn.passages):
+    for section in readable_sections(turn.passages, SECTION_WORDS, "whole/section", parts.llm, MAX_TOKENS):
         if stop.is_set():
             return
         turn = replace(turn, wait=Wait("passages", done=done, total=total))
@@ -54,8 +55,14 @@ def read_through(turn: Turn, parts: Parts, stop: Event) -> Iterator[tuple[Turn, 
         supported_lines, dropped = supported_sentences(_note(section, parts, stop), section, turn, parts, stop)
         new_lines = without_repetitions(supported_lines, [line for line in lines if _is_of(line, section)])
         done, lines = done + len(section), [*lines, *new_lines]
-        turn = with_answer_lines(replace(turn, left_lines=turn.left_lines + dropped), lines) if lines else turn
+        turn = _with_left(turn, dropped, stop)
+        turn = with_answer_lines(turn, lines) if lines else turn
         yield replace(turn, wait=Wait("passages", done=done, total=total)), new_lines
+
+
+def _with_left(turn: Turn, dropped: int, stop: Event) -> Turn:
+    """The turn with so many more lines left out; after a stop none is counted, since not all were judged."""
+    return turn if stop.is_set() else replace(turn, left_lines=turn.left_lines + dropped)
 
 
 def _is_of(line: Line, section: Sequence[Passage]) -> bool:
@@ -65,8 +72,8 @@ def _is_of(line: Line, section: Sequence[Passage]) -> bool:
 
 def _note(section: Sequence[Passage], parts: Parts, stop: Event) -> str:
     """What the model writes of a section."""
-    messages, _ = fit("whole/section", parts.llm, _MAX_TOKENS, passages=section)
-    return finished_text(parts.llm.complete([messages], Options(max_tokens=_MAX_TOKENS), stop)[0], "chat")
+    messages, _ = fit("whole/section", parts.llm, MAX_TOKENS, passages=section)
+    return finished_text(parts.llm.complete([messages], Options(max_tokens=MAX_TOKENS), stop)[0], "chat")
 
 
 def _in_short(lines: Sequence[Line], turn: Turn, parts: Parts, stop: Event) -> tuple[list[Line], int]:
@@ -78,13 +85,13 @@ def _in_short(lines: Sequence[Line], turn: Turn, parts: Parts, stop: Event) -> t
 
 def _condensed(texts: list[str], parts: Parts, stop: Event) -> list[str]:
     """Notes that fit into one prompt: while there are too many, halves of them are summed up."""
-    word_limit = (parts.llm.context - _MAX_TOKENS) // 2
-    if sum(len(text.split()) for text in texts) <= word_limit or len(texts) < 2 * _MIN_LINES or stop.is_set():
+    fits = parts.llm.count(render("whole/short", notes=tuple(texts))) <= parts.llm.context - MAX_TOKENS
+    if fits or len(texts) < 2 * _MIN_LINES or stop.is_set():
         return texts
     middle = len(texts) // 2
     return [_short_summary(_condensed(half, parts, stop), parts, stop) for half in (texts[:middle], texts[middle:])]
 
 
 def _short_summary(texts: Sequence[str], parts: Parts, stop: Event) -> str:
-    messages, _ = fit("whole/short", parts.llm, _MAX_TOKENS, notes=tuple(texts))
-    return finished_text(parts.llm.complete([messages], Options(max_tokens=_MAX_TOKENS), stop)[0], "chat")
+    messages, _ = fit("whole/short", parts.llm, MAX_TOKENS, notes=tuple(texts))
+    return finished_text(parts.llm.complete([messages], Options(max_tokens=MAX_TOKENS), stop)[0], "chat")

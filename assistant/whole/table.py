@@ -17,11 +17,13 @@ from assistant.text.overlap import coverage
 from assistant.text.sentences import clean, normalise, sentences
 from assistant.types import Answer, Options, Passage, Span, Turn, Wait
 from assistant.whole.lines import CERTAIN, MAX_SOURCES, Line, not_shown_note
-from assistant.whole.plan import TABLE_WORDS, sections
+from assistant.whole.plan import TABLE_WORDS, readable_sections
 
 _MAX_TOKENS = 400
 ROWS_OF_SECTION = 20
-_WORD = re.compile(r"\w+(?:[.,:]\w+)*")
+# A negative number has its sign; signs of money and shares are words of their own, which a cell may lack.
+_WORD = re.compile(r"(?:(?<!\w)-(?=\d))?\w+(?:[.,:]\w+)*|[$€£¥%]")
+_MINUS = str.maketrans("−–", "--")
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
@@ -29,7 +31,10 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     columns = turn.work.columns if turn.work else ()
     rows: dict[str, Line] = {}
     done, total = 0, len(turn.passages)
-    for section in sections(turn.passages, TABLE_WORDS):
+    fitting = readable_sections(
+        turn.passages, TABLE_WORDS, "whole/rows", parts.llm, _MAX_TOKENS, columns=tuple(columns)
+    )
+    for section in fitting:
         if stop.is_set():
             return
         yield replace(turn, wait=Wait("passages", done=done, total=total))
@@ -60,7 +65,8 @@ def _rows(section: Sequence[Passage], columns: Sequence[str], parts: Parts, stop
 
 def _complete_rows(text: str) -> list[list[str]]:
     """The rows of a JSON text, without those after which it breaks off."""
-    for candidate in (text, text[: text.rfind("]") + 1] + "]}"):
+    ends = reversed([match.end() for match in re.finditer(r"\]", text)])
+    for candidate in (text, *(text[:end] + "]}" for end in ends)):
         try:
             parsed = json.loads(candidate)
         except ValueError:
@@ -97,7 +103,7 @@ def _line(cells: Sequence[str], section: Sequence[Passage]) -> Line | None:
 
 def _spaced_words(text: str) -> str:
     """The words of a text, with a space before and behind each, so that a cell is sought whole."""
-    words = " ".join(_WORD.findall(text.casefold()))
+    words = " ".join(_WORD.findall(text.casefold().translate(_MINUS)))
     return f" {words} " if words else ""
 
 
