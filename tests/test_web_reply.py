@@ -81,6 +81,21 @@ def test_a_number_that_is_no_citation_stays_text() -> None:
     assert html.count("<button") == 1
 
 
+@pytest.mark.parametrize(
+    "first",
+    [
+        "The king said ``no'' to the first. [1] The queen said ``yes''. [2]",
+        "    An indented block. [1]\n\nMore. [2]",
+        "| a | b |\n|---|---|\n| x | y | too much [1] |\n\nMore. [2]",
+    ],
+)
+def test_a_citation_in_what_is_shown_as_code_or_not_at_all_leaves_the_later_ones_alone(first: str) -> None:
+    html = reply.html(turn(f"{first} The war ended in 1648. [3]", citations=(cited(1), cited(2), cited(3))))
+    assert re.findall(r"data-cite=\"(\d)\"", html)[-1] == "2"
+    assert html.count("[1]") <= 1
+    assert not re.search("[\U0001da87-\U0001da89]", html)
+
+
 def test_a_number_within_a_word_is_no_marker() -> None:
     html = reply.html(turn("In x[1] is the second. [1] It begins. [1]", citations=(cited(1, "first"), cited(1, "two"))))
     assert "x[1] is the second." in html

@@ -20,8 +20,12 @@ from assistant.wording.replies import reply
 # Two characters that no reply holds (SignWriting's comma and full stop) stand for the two ends of a sentence that
 # nothing supports. They are punctuation, beside which Markdown reads asterisks as it does at the end of a sentence.
 _BEGIN, _END = "\U0001da87", "\U0001da88"
-_MARKS = re.compile(f"[{_BEGIN}{_END}]")
-_CHIP = re.compile(r"\[(\d{1,2})\]")
+# A third one stands in the markers of citations, before the citation's place among all: "[2" + _CITED + "0]".
+_CITED = "\U0001da89"
+_MARKS = re.compile(f"[{_BEGIN}{_END}{_CITED}]")
+_MARKER = re.compile(r"(?<!\S)\[(\d{1,2})\]")
+_CHIP = re.compile(rf"\[\d{{1,2}}{_CITED}(\d+)\]")
+_PLACE = re.compile(rf"{_CITED}\d+(?=\])")
 # What begins a line in Markdown must stay at its beginning.
 _LINE_START = re.compile(r"\s*(?:(?:[-*+]|\d{1,9}[.)]|#{1,6}|>)\s+)*")
 # What of a sentence is marked: all of it, or in a table what it has of each cell.
@@ -51,14 +55,29 @@ def linked(turn: Turn) -> Markup:
 def _html(turn: Turn, chip: str) -> Markup:
     text = _MARKS.sub("", reply(turn.answer))
     places = {passage.id: location_text(passage) for passage in turn.passages}
-    env = {"turn": turn.id, "left": list(enumerate(turn.citations)), "places": places, "chip": chip}
-    rendered = _markdown().render(marked(text, turn.sentences), env)
-    return Markup(_MARKS.sub("", rendered))  # noqa: S704 - escaped by the renderer
+    env = {"turn": turn.id, "citations": turn.citations, "places": places, "chip": chip}
+    rendered = _markdown().render(_with_places(marked(text, turn.sentences), turn.citations), env)
+    return Markup(_MARKS.sub("", _PLACE.sub("", rendered)))  # noqa: S704 - escaped by the renderer
 
 
 def plain(text: str) -> Markup:
     """Any other text that a model wrote."""
-    return Markup(_markdown().render(_MARKS.sub("", text), {"turn": "", "left": []}))  # noqa: S704
+    return Markup(_markdown().render(_MARKS.sub("", text)))  # noqa: S704
+
+
+def _with_places(text: str, citations: Sequence[Citation]) -> str:
+    """The text with each citation's place in its marker, which code wrote in this order behind a space.
+
+    So a marker that Markdown shows as code, or not at all, changes nothing for those behind it.
+    """
+    waiting = list(enumerate(citations))
+
+    def with_place(marker: re.Match[str]) -> str:
+        if not waiting or waiting[0][1].n != int(marker[1]):
+            return marker[0]
+        return f"[{marker[1]}{_CITED}{waiting.pop(0)[0]}]"
+
+    return _MARKER.sub(with_place, text)
 
 
 def marked(text: str, sentences: Sequence[Sentence]) -> str:
@@ -79,7 +98,7 @@ def marked(text: str, sentences: Sequence[Sentence]) -> str:
 def _markable(text: str) -> dict[int, re.Pattern[str]]:
     """What is marked of a sentence in each line; code, and the line beneath a table's head, are left out."""
     patterns: dict[int, re.Pattern[str]] = {}
-    for token in _markdown().parse(text, {"left": []}):
+    for token in _markdown().parse(text):
         if token.map and token.type in {"inline", "tr_open"}:
             pattern = _CELL if token.type == "tr_open" else _WHOLE
             patterns = dict.fromkeys(range(*token.map), pattern) | patterns  # a row comes before its cells
@@ -104,15 +123,14 @@ def _markdown() -> MarkdownIt:
 
 
 def _chip(state: StateInline, silent: bool) -> bool:
-    """`[n]` is a chip where it is the marker of the next citation, which code wrote in this order behind a space."""
+    """A marker with the place of its citation is a chip."""
     match = _CHIP.match(state.src, state.pos)
-    pending: list[tuple[int, Citation]] = state.env["left"]
-    char_before = state.src[max(state.pos - 1, 0) : state.pos]
-    if not match or char_before.strip() or not pending or pending[0][1].n != int(match.group(1)):
+    if not match:
         return False
     if not silent:
         token = state.push("chip", "", 0)
-        position, citation = pending.pop(0)
+        position = int(match[1])
+        citation = state.env["citations"][position]
         location = state.env["places"].get(citation.passage_id, "")
         token.meta = {"place": position, "citation": citation, "turn": state.env["turn"], "stands": location}
     state.pos = match.end()
