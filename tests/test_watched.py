@@ -17,13 +17,16 @@ from assistant.errors import LibraryError
 from assistant.library.arrivals import Arrivals
 from assistant.library.index import add_documents, list_documents
 from assistant.library.reading import Content
-from assistant.library.watched import Happenings, Watch
+from assistant.library.shelves import own_library
+from assistant.library.watched import Happenings, Watch, chosen_folder
 from assistant.protocols import Progress
 from assistant.runs import Runs
 from assistant.settings import Settings
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
 from assistant.store.users import DEFAULT_USER
+from assistant.upkeep.accounts import Accounts
+from assistant.web.account import AccountPanel
 from assistant.web.folder import FollowedFolder
 from assistant.web.library import DocumentPanel, OwnDocuments
 from assistant.web.tab import Tab
@@ -174,6 +177,23 @@ def test_who_is_alone_follows_a_folder_and_sees_what_came_of_it(settings, folder
     alone[0] = False
     with pytest.raises(LibraryError, match="nobody needs to log in"):
         again.choose(DEFAULT_USER, str(folder))
+
+
+def test_a_deleted_account_follows_no_folder_and_forgets_its_files(settings, folder):
+    engine, arrivals = connect("sqlite://"), Arrivals()
+    conversations = Conversations(engine)
+    view = View(Pieces(*(one.name for one in fields(Pieces))), conversations, Ptkb(engine), Runs())
+    followed = FollowedFolder(settings, lambda _user: True, arrivals)
+    followed.choose(DEFAULT_USER, str(folder))
+    until(lambda: "docs/key.txt" in latest(settings))
+    panel = AccountPanel(view, Accounts(settings, engine, conversations), followed)
+    panel.remove(Tab(DEFAULT_USER, data={"word": "delete"}))
+    assert (followed.folder, followed.happenings(), chosen_folder(settings)) == ("", [], None)
+    (folder / "later.txt").write_text("Oats are a cereal.")
+    again = FollowedFolder(settings, lambda _user: True, arrivals)
+    again.start()
+    assert not again.folder
+    assert not list_documents(own_library(DEFAULT_USER), settings)
 
 
 def test_the_setting_names_a_folder_and_the_command_lists_what_came_of_it(settings, folder):

@@ -13,7 +13,7 @@ from threading import Event, Lock, Thread
 
 from watchfiles import watch
 
-from assistant.errors import LibraryError, SequiturError
+from assistant.errors import LibraryError, SequiturError, disk_errors_as
 from assistant.library.index import Outcome, add_documents
 from assistant.protocols import Progress, silent
 from assistant.settings import Settings
@@ -73,6 +73,15 @@ class Happenings:
             if new_happenings:
                 self._write([*saved_happenings, *new_happenings][-HAPPENINGS_MOST:])
 
+    def remove(self) -> None:
+        """Forget all of them.
+
+        Raises:
+            LibraryError: the file can't be removed.
+        """
+        with self._lock, disk_errors_as(LibraryError, f"{self._file} can't be removed", "remove it yourself"):
+            self._file.unlink(missing_ok=True)
+
     def _read(self) -> list[Happening]:
         try:
             lines = self._file.read_text(encoding="utf-8").splitlines()
@@ -95,6 +104,45 @@ class Happenings:
             partial_file.replace(self._file)
         except OSError as error:
             _LOG.warning("what became of watched files can't be kept: %s", error)
+
+
+def chosen_folder(settings: Settings) -> Path | None:
+    """The folder to follow: what was chosen on the page, else what the settings say; None for none."""
+    try:
+        folder = json.loads(_choice_file(settings).read_text(encoding="utf-8"))["folder"]
+        return Path(folder) if folder else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return settings.library_folder
+
+
+def store_choice(folder: str, settings: Settings) -> None:
+    """Follow this folder, or none where it is "", whenever Sequitur starts.
+
+    Raises:
+        LibraryError: the choice can't be kept.
+    """
+    file = _choice_file(settings)
+    try:
+        file.write_text(json.dumps({"folder": folder}), encoding="utf-8")
+    except OSError as error:
+        raise LibraryError(
+            f"{file} can't be written ({error.strerror}), so the folder is followed until Sequitur ends."
+        ) from error
+
+
+def stop_following(settings: Settings) -> None:
+    """Follow no folder any more, and forget what became of the files of the one before.
+
+    Raises:
+        LibraryError: a file can't be written or removed.
+    """
+    if chosen_folder(settings):
+        store_choice("", settings)
+    Happenings(settings).remove()
+
+
+def _choice_file(settings: Settings) -> Path:
+    return settings.data_dir / "watched.json"
 
 
 class Watch:

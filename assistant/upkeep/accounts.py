@@ -8,13 +8,14 @@ from sqlalchemy import Engine
 
 from assistant.errors import SettingsError, StoreError
 from assistant.library.shelves import is_library, library_folder, locked, own_library, remove_own
+from assistant.library.watched import stop_following
 from assistant.settings import Settings
 from assistant.store.conversations import Conversations
 from assistant.store.database import shrink
 from assistant.store.sessions import Sessions
 from assistant.store.tokens import AccessTokens
 from assistant.store.usage import Usage
-from assistant.store.users import LastLogins, Logins, composed_name
+from assistant.store.users import DEFAULT_USER, LastLogins, Logins, composed_name
 from ptkb.store import Ptkb
 
 LOCK_SECONDS = 10.0  # seconds for which a reading of the user's documents may go on
@@ -104,6 +105,8 @@ class Accounts:
             self._sessions.end(user)
             self._tokens.revoke_all(user)
             remove_own(user, self._settings)
+            if user == DEFAULT_USER:
+                stop_following(self._settings)
         self._ptkb.remove_all(user)
         self._conversations.remove_all(user)
         self._usage.remove(user)

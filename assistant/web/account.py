@@ -12,6 +12,7 @@ from assistant.errors import SettingsError
 from assistant.store.users import DEFAULT_USER, MIN_PASSWORD_CHARS, strength
 from assistant.upkeep.accounts import Accounts
 from assistant.web import render
+from assistant.web.folder import FollowedFolder
 from assistant.web.live import live, place
 from assistant.web.logins import FREE_TRIES, Failures
 from assistant.web.opening import Opening
@@ -32,10 +33,10 @@ class AccountPanel(PiecePanel):
 
     name, title = "settings", "Settings"
 
-    def __init__(self, view: View, accounts: Accounts) -> None:
+    def __init__(self, view: View, accounts: Accounts, followed: FollowedFolder | None = None) -> None:
         super().__init__(view, "account", "renew", "remove")
         self._strength = live("strength", "rate")
-        self._accounts = accounts
+        self._accounts, self._followed = accounts, followed
         self._failures, self._lock = Failures(FREE_TRIES, time.monotonic), Lock()
 
     def place(self) -> None:
@@ -108,6 +109,8 @@ class AccountPanel(PiecePanel):
         if tab.text("word").strip() != word:
             raise SettingsError(f"Nothing was deleted; type “{word}” into the field first.")
         self._view.runs.end(tab.user)
+        if self._followed and self._followed.may(tab.user):
+            self._followed.choose(tab.user, "")
         if note := self._accounts.delete(tab.user):
             _LOG.warning("%s", note)
         return self._updates(tab.user, gone=True)

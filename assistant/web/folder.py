@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Lock
@@ -11,11 +9,9 @@ from threading import Lock
 from assistant.errors import LibraryError
 from assistant.library.arrivals import Arrivals
 from assistant.library.shelves import own_library
-from assistant.library.watched import Happening, Happenings, Watch
+from assistant.library.watched import Happening, Happenings, Watch, chosen_folder, store_choice
 from assistant.settings import Settings
 from assistant.store.users import DEFAULT_USER
-
-_LOG = logging.getLogger(__name__)
 
 
 class FollowedFolder:
@@ -30,7 +26,6 @@ class FollowedFolder:
     ) -> None:
         """`changed` is called with the user whose documents did."""
         self._settings, self._may_follow, self._arrivals, self._changed = settings, may_follow, arrivals, changed
-        self._file = settings.data_dir / "watched.json"
         self._watch: Watch | None = None
         self._lock = Lock()
 
@@ -40,7 +35,7 @@ class FollowedFolder:
         Raises:
             LibraryError: it can't be followed.
         """
-        folder = self._chosen_folder()
+        folder = chosen_folder(self._settings)
         if folder and self._may_follow(DEFAULT_USER):
             with self._lock:
                 self._begin(folder)
@@ -83,7 +78,7 @@ class FollowedFolder:
             self._end()
             if folder:
                 self._begin(path)
-            self._store_choice(str(path) if folder else "")
+            store_choice(str(path) if folder else "", self._settings)
 
     def _begin(self, folder: Path) -> None:
         self._watch = Watch(
@@ -98,19 +93,3 @@ class FollowedFolder:
         if self._watch:
             self._watch.close()
         self._watch = None
-
-    def _chosen_folder(self) -> Path | None:
-        """What was chosen on the page, else what the settings say."""
-        try:
-            folder = json.loads(self._file.read_text(encoding="utf-8"))["folder"]
-            return Path(folder) if folder else None
-        except (OSError, ValueError, KeyError, TypeError):
-            return self._settings.library_folder
-
-    def _store_choice(self, folder: str) -> None:
-        try:
-            self._file.write_text(json.dumps({"folder": folder}), encoding="utf-8")
-        except OSError as error:
-            raise LibraryError(
-                f"{self._file} can't be written ({error.strerror}), so the folder is followed until Sequitur ends."
-            ) from error

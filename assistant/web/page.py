@@ -134,7 +134,7 @@ def build(house: House) -> gr.Blocks:
         ChoicePanel(view, choices, house.loading.prepare),
         TokenPanel(view, house.tokens),
         UsagePanel(view, house.usage, house.may_switch),
-        AccountPanel(view, house.accounts),
+        AccountPanel(view, house.accounts, house.followed),
     )
     page: gr.Blocks = Page(title="Sequitur", fill_width=True, analytics_enabled=False, delete_cache=(3600, 3600))
     with page:
