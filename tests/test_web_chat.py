@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -20,7 +21,7 @@ from assistant.runs import END, Place, Run, Runs
 from assistant.steps import facts
 from assistant.store.conversations import Conversations, Version
 from assistant.store.database import connect
-from assistant.types import Answer, Choices, Fact, FactOffer, Turn
+from assistant.types import Answer, Choices, Fact, FactOffer, Turn, Work
 from assistant.web.chat import ChatHandlers
 from assistant.web.facts import FactPanel
 from assistant.web.models import ModelMenu
@@ -213,6 +214,50 @@ def test_only_the_last_message_is_taken_back(view: View, talk: ChatHandlers, tab
     talk.undo(told(tab, turn="half"))
     talk.undo(told(tab, turn="old"))
     assert view.conversation(tab).turns == ()
+
+
+def test_a_message_is_taken_back_with_the_collection_that_it_named(view: View, talk: ChatHandlers, tab: Tab) -> None:
+    def taken_back(turn: Turn) -> str:
+        view.conversations.save_turn("me", tab.conversation, replace(turn, status="done"))
+        found = re.search(r'data-draft="([^"]*)"', talk.undo(told(tab, turn=turn.id))["composer"])
+        return found[1] if found else ""
+
+    of_recipes = Turn("How long do oats cook?", choices=Choices(collection="@recipes", library="@recipes"))
+    assert taken_back(of_recipes) == "@recipes How long do oats cook?"
+    view.conversations.save_turn("me", tab.conversation, replace(of_recipes, id="first", status="done"))
+    assert taken_back(replace(of_recipes, id="second")) == "How long do oats cook?"
+    assert taken_back(replace(of_recipes, id="third", choices=Choices(collection="@all"))).startswith("@all How")
+    work = Work("summary", ("oats.txt",), ("oats.txt",))
+    assert taken_back(Turn("Summarise oats.txt", id="work", work=work)) == ""
+
+
+def test_of_two_conversations_the_one_that_was_asked_for_last_stays(
+    view: View, talk: ChatHandlers, tab: Tab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow, begun, shown = Event(), Event(), View.all
+
+    def all_of(self: View, asked: Tab) -> Updates:
+        if asked.conversation == tab.conversation:
+            begun.set()
+            slow.wait(5)
+        return shown(self, asked)
+
+    monkeypatch.setattr(View, "all", all_of)
+    other = replace(tab, conversation=view.conversations.new("me").id)
+
+    async def both() -> tuple[list[Updates], list[Updates]]:
+        first = asyncio.create_task(collected(talk, tab))
+        await asyncio.to_thread(begun.wait, 5)
+        second = await collected(talk, other)
+        slow.set()
+        return await first, second
+
+    async def collected(talk: ChatHandlers, asked: Tab) -> list[Updates]:
+        return [updates async for updates in talk.show(asked, None)]
+
+    with ThreadPoolExecutor(1) as pool:  # a browser test may have left this thread with a loop
+        first, second = pool.submit(asyncio.run, both()).result(10)
+    assert (len(first), len(second)) == (0, 1)
 
 
 def test_what_one_version_remembered_is_taken_back_from_another(view: View, talk: ChatHandlers, tab: Tab) -> None:

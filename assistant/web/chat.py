@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from threading import Event
@@ -121,7 +121,10 @@ class ChatHandlers:
     async def show(self, tab: Tab, run: Run | None) -> AsyncIterator[Updates]:
         """Show the tab's conversation, and what is being written in it to its end, unless the tab turns elsewhere."""
         is_current = self._watchers.enter(tab.session, run)
-        yield await asyncio.to_thread(self._view.all, tab)
+        updates = await asyncio.to_thread(self._view.all, tab)
+        if not is_current():
+            return
+        yield updates
         if run:
             async for updates in self._follow(tab, run):
                 if not is_current():
@@ -175,7 +178,7 @@ class ChatHandlers:
             versions = self._conversations.versions(tab.user, tab.conversation, turn.id)
             remembering.take_back(self._ptkb, tab.user, versions)
         self._conversations.remove_turn(tab.user, tab.conversation, turn.id)
-        return {**self._view.all(tab), **self._view.box(turn.utterance)}
+        return {**self._view.all(tab), **self._view.box(_as_typed(turn, conversation.turns[:-1]))}
 
     def judge(self, tab: Tab) -> Updates:
         """Keep a thumb up or down, or none."""
@@ -270,6 +273,18 @@ class ChatHandlers:
         if turn is None:
             raise StoreError("This reply is no longer part of the conversation; reload the page.")
         return turn
+
+
+def _as_typed(turn: Turn, earlier: Sequence[Turn]) -> str:
+    """The message of a turn as it was typed: with the collection that it named; "" for work on documents.
+
+    A collection that messages before it were asked of needs no name: the message is asked of it again.
+    """
+    if turn.work:
+        return ""
+    last_collection = next((one.choices.collection for one in reversed(earlier) if one.work is None), "")
+    collection = turn.choices.collection
+    return f"{collection} {turn.utterance}" if collection not in {"", last_collection} else turn.utterance
 
 
 def _complete(stored: Turn, turn: Turn) -> bool:
