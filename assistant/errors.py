@@ -30,6 +30,10 @@ class LibraryError(SequiturError):
     """An index or a document that can't be read or written."""
 
 
+class CollectionError(LibraryError):
+    """A name that no collection of documents has, or one of which nothing can be asked."""
+
+
 class DamagedIndexError(LibraryError):
     """An index that can be made again from what is kept beside it."""
 

@@ -18,7 +18,7 @@ from assistant.api.completions import MAX_BODY_BYTES
 from assistant.api.messages import ChatRequest
 from assistant.api.replies import MODEL
 from assistant.commands.users import app as users_app
-from assistant.errors import SettingsError, StoreError
+from assistant.errors import LibraryError, SettingsError, StoreError
 from assistant.library.collections import make
 from assistant.library.shelves import own_library
 from assistant.runs import CROWDED
@@ -109,6 +109,16 @@ def test_a_database_that_cant_be_used_is_told_with_when_to_try_again(site: Site,
     told = site.post(json.dumps({"model": MODEL, "messages": DIET}).encode())
     assert (told.status_code, told.headers["retry-after"]) == (503, "10")
     assert told.json()["error"]["message"] == "The database can't be reached; check that its server runs."
+
+
+def test_a_library_that_cant_be_searched_yet_is_told_with_when_to_try_again(site: Site, monkeypatch) -> None:
+    def encoding(*_: object) -> None:
+        raise LibraryError("The library is being encoded to be searched by meaning; ask again when that is done.")
+
+    monkeypatch.setattr("assistant.api.answers.Answers.begin", encoding)
+    told = site.post(json.dumps({"model": MODEL, "messages": DIET}).encode())
+    assert (told.status_code, told.headers["retry-after"]) == (503, "10")
+    assert told.json()["error"]["code"] == "library_unavailable"
 
 
 def test_why_no_answer_can_begin_is_told_as_it_is(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -256,7 +266,9 @@ def test_a_body_that_cant_be_answered_is_told_why(site: Site, body: bytes, statu
 
 def test_a_body_too_large_is_refused_before_it_is_read(site: Site) -> None:
     said = json.dumps({"model": MODEL, "messages": [{"role": "user", "content": "x" * MAX_BODY_BYTES}]})
-    assert site.post(said.encode()).status_code == 413
+    for length in (len(said), 2 * len(said)):
+        told = site.post(said.ljust(length).encode())
+        assert (told.status_code, told.json()["error"]["code"]) == (413, "too_large")
 
 
 def test_a_message_too_long_is_told_so(ann: openai.OpenAI) -> None:

@@ -20,6 +20,7 @@ from assistant.api.replies import MODEL, Refusal, ReplyFormat, models
 from assistant.chat import INTERNAL_ERROR
 from assistant.errors import (
     BusyError,
+    CollectionError,
     EndingError,
     LibraryError,
     LimitError,
@@ -112,8 +113,10 @@ class Completions:
             raise Refusal(429, str(error), "insufficient_quota") from error
         except EndingError as error:
             raise Refusal(503, str(error), "ending", RETRY_LATER) from error
-        except LibraryError as error:
+        except CollectionError as error:
             raise Refusal(422, str(error), "invalid_collection") from error
+        except LibraryError as error:
+            raise Refusal(503, str(error), "library_unavailable", RETRY_LATER) from error
         except UtteranceError as error:
             raise Refusal(422, str(error), "invalid_message") from error
 

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from assistant.errors import LibraryError, disk_errors_as
+from assistant.errors import CollectionError, LibraryError, disk_errors_as
 from assistant.library.index import list_documents
 from assistant.library.shelves import library_folder, locked, own_library
 from assistant.settings import Settings
@@ -100,7 +100,7 @@ def collection_documents(library: str, user: str, settings: Settings) -> tuple[s
     ids_by_name = collections(user, settings)
     documents = ids_by_name[_stored_name(library[1:], ids_by_name)]
     if not documents:
-        raise LibraryError(f"The collection {library} is empty; put documents into it, or ask without it.")
+        raise CollectionError(f"The collection {library} is empty; put documents into it, or ask without it.")
     return documents
 
 
@@ -129,7 +129,7 @@ def split_mention(utterance: str, user: str, settings: Settings) -> tuple[str, s
     name = first_word.removeprefix(MARK).rstrip(",:")
     library = MARK + (ALL if name.casefold() == ALL else _stored_name(name, collections(user, settings)))
     if not question:
-        raise LibraryError(f"Write a question behind {library}.")
+        raise CollectionError(f"Write a question behind {library}.")
     return library, question
 
 
@@ -144,7 +144,7 @@ def _stored_name(name: str, existing_collections: Collections) -> str:
     if not stored_name:
         names = ", ".join(MARK + existing_name for existing_name in sorted(existing_collections))
         hint = f"yours are {names}" if names else "you have none yet; make one under Documents"
-        raise LibraryError(f"There is no collection '{MARK}{name[:50]}': {hint}.")
+        raise CollectionError(f"There is no collection '{MARK}{name[:50]}': {hint}.")
     return stored_name
 
 
