@@ -115,7 +115,7 @@ class TestBodies:
     def test_what_comes_in_chunks_is_counted(self, ann) -> None:
         def chunks() -> Iterator[bytes]:
             yield b'{"data": ["'
-            for _ in range(40):
+            for _ in range(EVENT_BYTES // 2**16 + 1):
                 yield b"x" * 2**16
 
         assert ann.post(JOIN, content=chunks(), headers=JSON).status_code == 413

@@ -5,14 +5,18 @@ from __future__ import annotations
 from contextlib import suppress
 
 from starlette.datastructures import Headers
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from assistant.api.replies import Refusal
 
 MEGABYTE = 2**20
 LOGIN_BYTES = 8 * 2**10  # a form with a name and a password
-EVENT_BYTES = MEGABYTE  # the longest message and all that an event of the page names beside it
+EVENT_BYTES = 3 * MEGABYTE  # the longest text that is pasted, in any script, and all that an event names beside it
+OTHER_BYTES = MEGABYTE
 MAX_FILES = 10  # of the largest size that may come at once
-UPLOAD, LOGIN = "/gradio_api/upload", "/login"
+UPLOAD, LOGIN, JOIN = "/gradio_api/upload", "/login", "/gradio_api/queue/join"
+API = "/v1/"
 
 
 class BodyLimits:
@@ -32,7 +36,7 @@ class BodyLimits:
             return
         path = scope["path"].rstrip("/")
         max_bytes = self.max_bytes(path)
-        refusal = PlainTextResponse(self._sentence(path), 413, {"Connection": "close"})
+        refusal = self._refusal(path)
         length = Headers(scope=scope).get("content-length", "0")
         if not length.isascii() or not length.isdigit() or len(length) > 15 or int(length) > max_bytes:
             await refusal(scope, receive, send)
@@ -47,7 +51,13 @@ class BodyLimits:
         """How many bytes may be sent there."""
         if path == UPLOAD:
             return (MAX_FILES * self._max_upload_mb + 1) * MEGABYTE
-        return LOGIN_BYTES if path == LOGIN else EVENT_BYTES
+        return {LOGIN: LOGIN_BYTES, JOIN: EVENT_BYTES}.get(path, OTHER_BYTES)
+
+    def _refusal(self, path: str) -> Response:
+        """The sentence, as the API says it to programs, and else as text."""
+        if path.startswith(API):
+            return Refusal(413, "The request is too large; shorten it.", "too_large").response()
+        return PlainTextResponse(self._sentence(path), 413, {"Connection": "close"})
 
     def _sentence(self, path: str) -> str:
         if path == UPLOAD:

@@ -20,20 +20,20 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from assistant.errors import StoreError
-from assistant.web.bodies import LOGIN, UPLOAD, replayed
+from assistant.web.bodies import API, JOIN, LOGIN, UPLOAD, replayed
 from assistant.web.entered import find_user
 
 _LOG = logging.getLogger(__name__)
 LOGOUT, MARK, DOCUMENTS_MARK = "/logout", "/model-mark", "/documents-mark"
 HEALTH, READINESS, METRICS = "/healthz", "/readyz", "/metrics"
-JOIN, DATA, PROGRESS = "/gradio_api/queue/join", "/gradio_api/queue/data", "/gradio_api/upload_progress"
+DATA, PROGRESS = "/gradio_api/queue/data", "/gradio_api/upload_progress"
 # Reached without a login: the page on which to log in, with what it is made of, and what the programs of users ask,
 # who show a token. The page asks the others whether the server is there and lets it in.
 PUBLIC_PATHS = {"", LOGIN, "/favicon.ico", "/theme.css", "/gradio_api/app_id", "/gradio_api/login_check"}
 PUBLIC_PATHS |= {"/gradio_api/startup-events"}
 MONITORING_PATHS = {HEALTH, READINESS, METRICS}  # asked by what watches over the process; they tell nothing of anybody
 PUBLIC_PATHS |= MONITORING_PATHS
-PUBLIC_FOLDERS = ("/js/", "/assets/", "/svelte/", "/static/", "/v1/")
+PUBLIC_FOLDERS = ("/js/", "/assets/", "/svelte/", "/static/", API)
 PAGES = SEARCH, PASSAGE = "/search", "/passage"  # pages of their own
 ORIGINALS = "/original"  # the files that users uploaded, each under the id of its document
 PAGE_PATHS = {"/config", SEARCH, PASSAGE, LOGOUT, MARK, DOCUMENTS_MARK, UPLOAD, PROGRESS, JOIN, DATA}

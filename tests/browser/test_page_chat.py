@@ -515,6 +515,64 @@ def test_a_question_that_is_refused_does_not_stay(page: Page, site) -> None:
     expect(page.locator(".welcome")).to_be_visible()
 
 
+@pytest.mark.parametrize("told", ["This is too long to be read at once.", ""])
+def test_a_message_that_the_server_doesnt_take_goes_back_into_the_box(page: Page, site, ask, told: str) -> None:
+    def refuse(route: Route) -> None:
+        if told:
+            route.fulfill(status=413, body=told, content_type="text/plain")
+        else:
+            route.abort("connectionreset")
+
+    page.route("**/queue/join*", refuse)
+    page.locator("#box").fill("A long message")
+    page.keyboard.press("Enter")
+    expect(page.locator(".notice.refused")).to_contain_text(told or "see that it is not too long")
+    expect(page.locator(".sent")).to_have_count(0)
+    expect(page.locator("#box")).to_have_value("A long message")
+    page.unroute("**/queue/join*")
+    if told:
+        ask(page, DIET)
+
+
+def test_a_message_that_no_server_takes_is_not_sent(page: Page, site, ask) -> None:
+    page.locator("#box").evaluate("box => { box.value = 'x'.repeat(1_000_001); }")
+    page.locator("#box").press("Enter")
+    expect(page.locator(".notice.refused")).to_contain_text("too long to be read at once")
+    assert page.locator("#box").evaluate("box => box.value.length") == 1_000_001
+    ask(page, DIET)
+
+
+@pytest.mark.parametrize("press", ["Temporary chat", "New conversation"])
+def test_a_message_sent_while_another_conversation_is_on_its_way_belongs_to_that(
+    page: Page, site, ask, press: str
+) -> None:
+    ask(page, DIET)
+    first = site.house.conversations.list("me")[0].id
+    page.evaluate(HOLD)
+    page.get_by_role("switch" if press == "Temporary chat" else "button", name=press).click()
+    page.locator("#box").fill("Something private")
+    page.keyboard.press("Enter")
+    page.evaluate("go()")
+    expect(page.locator("#transcript .said")).to_have_text("Something private")
+    expect(page.locator("#transcript .reply")).to_be_visible()
+    assert [turn.utterance for turn in site.house.conversations.get("me", first).turns] == [DIET]
+    assert len(site.house.conversations.list("me")) == (1 if press == "Temporary chat" else 2)
+
+
+def test_a_page_that_is_looked_at_before_its_conversation_has_come_shows_it(page: Page, site, ask) -> None:
+    ask(page, DIET)
+    page.add_init_script(
+        "addEventListener('DOMContentLoaded', () => setInterval(() => "
+        "document.querySelector('#transcript [data-live]') && !document.querySelector('#transcript article') && "
+        "document.dispatchEvent(new Event('visibilitychange')), 20));"
+    )
+    page.reload()
+    expect(page.locator("#transcript .said")).to_have_text(DIET)
+    page.wait_for_timeout(1000)
+    expect(page.locator("#transcript .said")).to_have_text(DIET)
+    assert "#" in page.url
+
+
 def test_a_question_that_can_not_be_sent_stays_in_the_box_alone(page: Page, context) -> None:
     page.locator("#box").fill(DIET)
     context.set_offline(True)

@@ -1,11 +1,15 @@
 // The box: what is typed, how it is sent, and what becomes of it when it can't be answered.
 import { onClick, onSubmit } from "./actions.js";
 import { find, parsed } from "./dom.js";
+import { tell } from "./notices.js";
 import { send, showAgain, whenShown } from "./pieces.js";
 import { toEnd } from "./scroll.js";
 import { whenDown } from "./server.js";
 
 const DRAFT = "sequitur-draft";
+const PLACE_MS = 10_000;
+const SENT_CHARS = 1_000_000; // the server closes the connection on more than it reads, and nothing comes back
+const TOO_LONG = "This message is too long to be read at once; shorten it, or add long text as a document.";
 export const box = () => find("#box");
 
 function typed(area) {
@@ -30,8 +34,18 @@ function fill(text) {
 
 let asking = false; // a message was written and nothing came of it yet
 let asked = false; // it is on its way
-let placed; // is called once the page knows which conversation it shows
-const place = new Promise((resolve) => (placed = resolve));
+let sending = ""; // its text
+let placed; // is called once the page shows the conversation that was asked for last
+let place;
+
+// A message that is sent from now on belongs to a conversation that is not shown yet.
+export function awaitPlace() {
+  place = new Promise((resolve) => {
+    placed = resolve;
+    setTimeout(resolve, PLACE_MS); // it may be refused, or never come
+  });
+}
+awaitPlace();
 
 // Whether what is shown at the end is a message that the server has not heard of.
 export const unsent = () => asking && !asked;
@@ -43,7 +57,16 @@ export function sentOver(piece) {
   asking = asked = false;
 }
 
+// The server refused it before any part of the page heard of it.
+export function refused() {
+  if (!asked) return;
+  fill([sending, box().value].filter(Boolean).join("\n"));
+  showAgain("answering");
+  asking = asked = false;
+}
+
 whenDown(() => {
+  placed();
   if (asking) showAgain("answering");
   asking = asked = false; // nothing may ever come of what was sent
 });
@@ -55,7 +78,12 @@ async function ask(utterance) {
   if (busy()) return false;
   box().focus();
   if (!utterance.trim()) return false;
+  if (utterance.length > SENT_CHARS) {
+    tell(TOO_LONG);
+    return false;
+  }
   asking = true;
+  sending = utterance;
   echo(utterance);
   await place;
   await new Promise((resolve) => setTimeout(resolve)); // all that came with the conversation is shown
@@ -95,4 +123,11 @@ whenShown("composer", (element) => {
   else if (!box().value) put(sessionStorage.getItem(DRAFT) ?? "");
 });
 whenShown("transcript", () => find("#transcript [data-conversation]") && placed());
-whenShown("notice", () => sentOver("notice"));
+whenShown("notice", (element) => {
+  if (find(".notice", element)) placed();
+  sentOver("notice");
+});
+
+// What was written and not sent is nobody's who logs in next.
+document.addEventListener("submit", (event) => event.target.matches("[action='logout']") && forgetDraft());
+export const forgetDraft = () => sessionStorage.removeItem(DRAFT);

@@ -1,6 +1,6 @@
 // Which conversation is shown: opened in the sidebar, by the address, or by a fact that names a message in it.
 import { onPress } from "./actions.js";
-import { box } from "./composer.js";
+import { awaitPlace, box } from "./composer.js";
 import { find } from "./dom.js";
 import { closeDrawers } from "./drawers.js";
 import { here, send } from "./pieces.js";
@@ -9,6 +9,7 @@ let wantedTurn = ""; // the id of the turn to show once its conversation is ther
 
 onPress("open", (button) => {
   closeDrawers();
+  if ((button.dataset.conversation ?? "") !== here().conversation) awaitPlace();
   wantedTurn = button.dataset.show ?? "";
   if (!wantedTurn) box()?.focus();
 });
@@ -44,10 +45,11 @@ function show(conversation) {
   if (transcript) send(transcript, "open", { conversation });
 }
 
-// Another tab may have gone on with this conversation meanwhile.
+// Another tab may have gone on with this conversation meanwhile. While none is shown yet, the one to show is on its way.
 document.addEventListener("visibilitychange", () => {
   const answering = document.body.classList.contains("answering");
-  if (document.visibilityState === "visible" && !answering) show(here().conversation);
+  const shown = find("#transcript [data-conversation]");
+  if (document.visibilityState === "visible" && shown && !answering) show(here().conversation);
 });
 
 addEventListener("hashchange", () => {
