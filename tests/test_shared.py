@@ -15,7 +15,7 @@ from threading import Barrier, Event
 import psutil
 import pytest
 import time_machine
-from sqlalchemy import Engine
+from sqlalchemy import Engine, event
 
 from assistant.errors import BusyError, StoreError
 from assistant.library.index import list_documents
@@ -123,6 +123,27 @@ def test_one_on_this_computer_counts_as_dead_at_once(mine: Leases, engine: Engin
     assert mine.begin("ada", "c") == 1
     Leases(engine, "reused", f"{HOST} {psutil.Process().pid} 1.0").begin("bob", "c")
     assert mine.begin("bob", "c") == 1  # the number is another process's now
+
+
+def test_of_two_that_find_the_same_dead_one_only_one_begins(
+    mine: Leases, other: Leases, engine: Engine, reopened: Callable[[], Engine]
+) -> None:
+    if engine.dialect.name == "postgresql":
+        pytest.skip("there the second waits until the first has begun")
+    third, looked = Leases(reopened(), "third"), list[str]()
+    other.begin("ada", "c")
+    silent_for(engine, MAX_SILENT_SECONDS + 5)
+
+    @event.listens_for(engine, "after_cursor_execute")
+    def begin_meanwhile(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        if statement.startswith("SELECT answering.") and not looked:
+            looked.append(statement)
+            third.begin("ada", "c")
+
+    with pytest.raises(BusyError):
+        mine.begin("ada", "c")
+    assert looked
+    assert third.is_elsewhere("c") is False
 
 
 def test_a_clock_that_is_set_makes_no_living_process_dead(

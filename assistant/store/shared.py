@@ -111,10 +111,10 @@ class Leases:
             _refuse_newer(connection)
             _lock_user(connection, user)
             moment, of_user = database_seconds(connection), _ANSWERING.c.user == user
-            dead = [
-                row.conversation for row in connection.execute(select(_ANSWERING).where(of_user)) if _dead(row, moment)
-            ]
-            connection.execute(delete(_ANSWERING).where(of_user, _ANSWERING.c.conversation.in_(dead)))
+            dead = [row for row in connection.execute(select(_ANSWERING).where(of_user)) if _dead(row, moment)]
+            for lease in dead:  # of its process alone: with SQLite a living one may have begun here meanwhile
+                is_lease = (_ANSWERING.c.conversation == lease.conversation) & (_ANSWERING.c.process == lease.process)
+                connection.execute(delete(_ANSWERING).where(of_user, is_lease))
             row = {"conversation": conversation, "user": user, "process": self._process, "place": self._place}
             try:
                 connection.execute(insert(_ANSWERING).values(**row, seen=moment, stop=False))
