@@ -71,7 +71,8 @@ Messages = tuple[Message, ...]
 class Options:
     """How to generate: a budget in tokens, temperature (0 = greedy), seed, and strings that end the text.
 
-    With a `schema`, a JSON schema as text, the model is constrained to JSON that is valid by it.
+    With a `schema`, a JSON schema as text, llama.cpp and OpenVINO constrain the model to JSON that is valid by it, and
+    servers are asked to. The backend transformers does not: there the prompt alone asks for JSON.
     """
 
     max_tokens: int = 256

@@ -14,7 +14,7 @@ from assistant.errors import DataError
 from assistant.evaluation.chat import Chat
 from assistant.experiment.datasets import read_questions
 from assistant.experiment.report import markdown
-from assistant.experiment.runs import Run, read_rows
+from assistant.experiment.runs import Run, jsonl, read_rows
 from assistant.protocols import Parts, silent
 from assistant.types import Choices, Passage
 from tests.fixtures_models import sharing_models
@@ -42,7 +42,10 @@ def ran(
     questions: Path, folder: Path, parts: Parts, replies: list[object], seen: list[dict[str, float]]
 ) -> tuple[Chat, Run[str]]:
     asked = {one.id: one for one in read_questions(questions)}
-    task = Chat(Path("c.jsonl"), questions, asked, CHOICES, parts.settings)
+    corpus = questions.with_name("c.jsonl")
+    if not corpus.exists():
+        lines(corpus, *({"id": one.id, "title": one.title, "contents": one.text} for one in PASSAGES))
+    task = Chat(corpus, questions, asked, CHOICES, parts.settings)
     run = task.open(folder)
     llm = ScriptedLLM(replies, seen)
     task.fill(run, replace(parts, llm=llm, retriever=FixedRetriever(PASSAGES)), silent)
@@ -95,6 +98,19 @@ def test_other_settings_want_another_folder(questions: Path, parts: Parts, tmp_p
     other = replace(parts, settings=parts.settings.model_copy(update={"turn": turn}))
     with pytest.raises(DataError, match="another model and settings"):
         ran(questions, tmp_path / "out", other, [], [])
+
+
+def test_a_corpus_that_has_changed_wants_another_folder(questions: Path, parts: Parts, tmp_path: Path) -> None:
+    ran(questions, tmp_path / "out", parts, ["Lentils hold iron.", "Lentils hold gold."], [YES, YES])
+    lines(questions.with_name("c.jsonl"), {"id": "p1", "title": "Lentils", "contents": "Lentils hold gold."})
+    with pytest.raises(DataError, match="holds a run with another corpus;"):
+        ran(questions, tmp_path / "out", parts, [], [])
+
+
+def test_a_row_may_hold_line_breaks_of_any_kind(tmp_path: Path) -> None:
+    rows = {"q1": {"id": "q1", "reply": "One\u2028two\u2029three\x85four\r\nfive"}, "q2": {"id": "q2", "reply": "six"}}
+    (tmp_path / "rows.jsonl").write_text(jsonl(rows.values()), encoding="utf-8")
+    assert read_rows(tmp_path) == rows
 
 
 def test_what_is_no_run_cannot_be_compared_with(tmp_path: Path) -> None:

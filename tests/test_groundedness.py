@@ -157,6 +157,19 @@ def test_labels_that_do_not_fit_are_refused(questions: Path, parts: Parts, tmp_p
         Label.read(lines(tmp_path / "empty.jsonl"))
 
 
+def test_a_corpus_that_has_changed_wants_another_folder(questions: Path, tmp_path: Path) -> None:
+    corpus = lines(tmp_path / "c.jsonl", {"id": "p1", "contents": LENTILS})
+    plan = plan_of(questions)
+    plan = replace(plan, choices=replace(plan.choices, library=str(corpus)))
+    plan.open(tmp_path / "out")
+    plan.open(tmp_path / "out")
+    lines(corpus, {"id": "p1", "contents": MILK})
+    with pytest.raises(DataError, match="holds a run with another searched;"):
+        plan.open(tmp_path / "out")
+    named = replace(plan, choices=replace(plan.choices, library="starter"))
+    assert named.claim()["searched"] == "starter"
+
+
 @pytest.mark.model
 @pytest.mark.lucene
 def test_a_summariser_that_cannot_be_had_is_no_evaluation(files, embedder, tmp_path, monkeypatch) -> None:  # noqa: F811

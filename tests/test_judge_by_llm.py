@@ -54,6 +54,15 @@ def test_a_long_quotation_needs_no_model() -> None:
     assert judged(quoted.replace("22.8", "28.2"), SWISS)[0].state == "not"
 
 
+def test_what_a_stop_left_unread_is_not_supported() -> None:
+    stop = Event()
+    stop.set()
+    quoted = "German (official) 62.1%, French (official) 22.8%, Italian (official) 8%, English 5.7%, Portuguese …"
+    claims = [Claim("A cup holds protein.", (LENTILS,)), Claim(quoted, (SWISS,))]
+    judge = ByLLM(ScriptedLLM(choices=[{"yes": 0.5, "no": 0.5}]), 0.5, WORDS)
+    assert judge.judge(claims, stop) == [Verdict(0.0, "not"), Verdict(1.0, "supported")]
+
+
 def test_a_short_quotation_may_have_lost_its_not() -> None:
     coffee = Passage("c", "", "No study shows that coffee prevents diabetes.")
     assert judged("coffee prevents diabetes.", coffee, yes=[0.2])[0].state == "not"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import stat
 import time
@@ -29,6 +30,7 @@ from assistant.llm.idle_speed_test import IdleSpeedTest
 from assistant.llm.known_models import FILE, AddedServer, KnownModels
 from assistant.llm.models import Models
 from assistant.llm.reply_speed import ReplySpeed, TimedLLM
+from assistant.llm.servers.probe import absences
 from assistant.llm.sources import Hub
 from assistant.llm.speed_test import is_measured, speeds
 from assistant.protocols import Engine, Parts, Progress, silent
@@ -580,6 +582,21 @@ def test_a_server_that_was_added_without_a_model_is_called_as_its_only_one(tmp_p
     with StandIn(plain(lambda _: "Oat drink.", models=("small", "large"))) as two:
         for place in (two.address, there.address):
             assert f"{place.partition('://')[2]} was added." in command(tmp_path, "add", place).output
+
+
+@pytest.mark.parametrize("address", ["http://[::1", "http://192.168.0.300:11434"])
+def test_a_stored_server_whose_address_is_none_keeps_no_other_from_answering(tmp_path: Path, address: str) -> None:
+    assert "is no address of a server" in str(command(tmp_path, "test", address).exception)
+    with StandIn(plain(lambda _: "Oat drink.")) as there:
+        servers = [{"address": address, "model": "auto"}, {"address": there.address, "model": "small"}]
+        (tmp_path / FILE).write_text(json.dumps({"servers": servers}))
+        known = KnownModels(settings_in(tmp_path))
+        with ThreadPoolExecutor() as pool:
+            reasons = pool.submit(lambda: asyncio.run(absences([one.llm for one in known.added()]))).result()
+    assert "is no address of a server" in reasons[0]
+    assert reasons[1] == ""
+    known.remove(f"{address} auto")
+    assert [one.title for one in known.added()] == ["small"]
 
 
 @pytest.mark.parametrize("text", ["{", '{"servers": [{"address": 1}]}', '{"more": 1}'])

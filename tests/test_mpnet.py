@@ -19,7 +19,7 @@ from transformers.models.mpnet.modeling_mpnet import MPNetEncoder
 
 from assistant.errors import ModelError
 from assistant.judges import cross_encoder, load
-from assistant.judges.adapted import BASE, CONFIG, WEIGHTS, Adapted, added
+from assistant.judges.adapted import BASE, CONFIG, WEIGHTS, Adapted, added, pack
 from assistant.judges.cross_encoder import PairReader
 from assistant.judges.pair_model import CURVE, Curve
 from assistant.judges.relevance.estimators.large import FOLDER as RELEVANCE
@@ -94,6 +94,21 @@ def test_judges_share_the_encoder_and_say_each_its_own(
     del one, two
     gc.collect()
     assert encoder() is None
+
+
+def test_what_was_fitted_to_an_adapter_is_packed_with_it_and_what_was_to_another_goes(
+    adapter: tuple[Path, list[float]], tmp_path: Path
+) -> None:
+    folder, target = Path(shutil.copytree(adapter[0], tmp_path / "trained")), tmp_path / "packed"
+    (folder / "blend.json").write_text("its own")
+    target.mkdir()
+    for name in (CURVE, "blend.json", "calibration.json", "README.md"):
+        (target / name).write_text("another's")
+    size = pack(folder, target)
+    assert {file.name for file in target.iterdir()} == {CONFIG, WEIGHTS, CURVE, "blend.json", "README.md"}
+    assert (target / "blend.json").read_text() == "its own"
+    assert Curve.load(target / CURVE) == Curve.load(folder / CURVE)
+    assert size == sum(file.stat().st_size for file in target.iterdir())
 
 
 def test_only_what_learned_differs_from_the_base(tiny_mpnet: Path, adapter: tuple[Path, list[float]]) -> None:

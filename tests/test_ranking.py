@@ -7,7 +7,7 @@ from assistant.errors import DataError, SettingsError
 from assistant.evaluation.ranking import Experiment, Ranking, WithoutStopWords, prepare, scores
 from assistant.evaluation.searching import Finder
 from assistant.protocols import Parts, silent
-from assistant.types import Passage
+from assistant.types import Passage, Relevance
 from tests.scripted import FixedRetriever, ScriptedLLM
 from tests.test_evaluation_data import lines
 
@@ -49,6 +49,19 @@ def test_what_is_fused_does_not_depend_on_how_much_of_it_is_wanted(parts) -> Non
     found = Finder(parts.settings, Lists(), lambda: parts)
     assert [one.id for one in found.find("grg", "red", 1)] == ["d"]
     assert found.find("grg", "red", 3)[0].id == "d"
+
+
+def test_no_passage_is_left_out_as_a_chat_reply_does(parts) -> None:
+    class Sure:
+        name, calibration = "sure", ""
+
+        def estimate(self, question, passages, stop) -> list[Relevance]:
+            return [Relevance.of_confidence(0.9 if one.id == "b" else 0.001) for one in passages]
+
+    settings = parts.settings.changed(relevance={"rerank": True, "min_relative_confidence": 0.1})
+    parts = replace(parts, settings=settings, retriever=RETRIEVER, estimator=lambda _: Sure())
+    ranked = Finder(settings, RETRIEVER, lambda: parts).find("ranked", "red green yellow", 3)
+    assert [one.id for one in ranked] == ["b", "a", "c"]
 
 
 def test_measures_are_those_of_ir_measures() -> None:

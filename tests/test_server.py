@@ -306,6 +306,20 @@ class TestVllm:
         monkeypatch.setattr(server, "ESTIMATE_SECONDS", 0.0)
         assert engine.count(ask("abcde")) == exact + 1
 
+    def test_what_one_turn_learned_of_slow_counting_spares_the_next_one_the_wait(
+        self, met: Met, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(server, "COUNT_SECONDS", 0.3)
+        answers, waited, go = vllm(says, {"y": 0.6}), list[str](), Event()
+        engine, there = met(answers)
+        engine.meet()
+        there.answers["/tokenize"] = lambda request: (waited.append(request.path), go.wait(20), Reply({}))[-1]
+        for turn, text in enumerate(("abcd", "abcde", "abcdef")):
+            assert engine.salted(f"turn {turn}").count(ask(text)) == estimated_tokens(ask(text))
+        assert engine.count(ask("abc")) == estimated_tokens(ask("abc"))
+        assert len(waited) == 1
+        go.set()
+
     def test_prompts_are_counted_by_the_server_and_its_makers_sampling_is_overridden(self, met: Met) -> None:
         engine, there = met(vllm(says, {"y": 0.6}))
         assert engine.count(ask("abcd")) == engine.count(ask("ab")) + 2
@@ -981,6 +995,15 @@ def test_an_address_is_the_same_however_it_is_typed() -> None:
     for typed in ("host:8080", "http://host:8080/", " http://host:8080/v1 ", "http://host:8080/v1/models"):
         assert root_of(typed) == "http://host:8080"
     assert root_of("https://host/api/v1/") == "https://host/api"
+    assert root_of("[::1]:8080") == "http://[::1]:8080"
+
+
+@pytest.mark.parametrize(
+    "typed", ["http://[::1", "192.168.0.300:11434", "ftp://host", "http://", "host:0", "host:99999"]
+)
+def test_what_is_no_address_is_told_in_a_sentence(typed: str) -> None:
+    with pytest.raises(ModelError, match=r"is no address of a server; write it as http://127\.0\.0\.1:11434"):
+        root_of(typed)
 
 
 def test_a_likelihood_that_stop_overtook_is_none(met: Met) -> None:

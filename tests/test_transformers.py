@@ -103,6 +103,16 @@ def test_int8_answers(smollm_folder: Path, loads: list[Any]) -> None:
     assert run(llm, "What is the capital of France?", max_tokens=8)[-1].text
 
 
+def test_what_is_thought_before_json_is_left_out_as_no_schema_is_kept_to(bf16: Transformers) -> None:
+    """What the model goes on with is what it has said before, thought included."""
+    asked = Message("user", "Say it again.")
+    said = (*(asked, Message("assistant", 'Which one? That one.</think>{"drink": "oats"}')) * 3, asked)
+    options = Options(32, schema='{"type": "object"}')
+    [whole] = bf16.complete([said], options, Event())
+    *_, last = bf16.stream(said, options, Event())
+    assert whole.text == last.text == '{"drink": "oats"}'
+
+
 def test_choosing_agrees_with_scoring(bf16: Transformers) -> None:
     """Tolerance 0.1: bf16 logits of about 20 come in steps of an eighth, and a batch rounds differently."""
     prompts = [ask("Is Paris in France? Answer true or false."), ask("Is fire cold? Answer true or false.")]

@@ -12,7 +12,7 @@ from assistant.evaluation.uncertainty import UncertaintyTests, at_threshold
 from assistant.judges.uncertainty import WAYS, PromptedAnswer, confidences, unknown
 from assistant.protocols import Parts, silent
 from assistant.settings import Uncertainty
-from assistant.types import Completion, Message, Passage
+from assistant.types import Completion, Message, Passage, Relevance
 from tests.conftest import FixedRetriever, ScriptedLLM
 from tests.test_evaluate_answers import CAPITALS, Reader, files, passages  # noqa: F401 - a fixture
 
@@ -121,6 +121,33 @@ def test_ways_are_compared_on_questions(files, parts, tmp_path) -> None:  # noqa
     best = summary["ways"]["holds"]["best_j"]
     assert (best["j"], best["unknown"], best["right_of_known"]) == (1, 0.5, 1)
     assert 0.1 < best["threshold"] < 0.8
+
+
+def test_the_passages_of_the_prompt_stay_as_they_are_and_get_their_confidence(files, parts, monkeypatch) -> None:  # noqa: F811
+    class Sure:
+        name, calibration = "sure", ""
+
+        def estimate(self, question, passages, stop):
+            return [Relevance.of_confidence(0.001 if one.id == found[0].id else 0.9) for one in passages]
+
+    def watched(prompted, test, parts, stop):
+        seen.append(prompted[0].passages)
+        return [1.0]
+
+    found, seen = passages("France", "Peru"), []
+    monkeypatch.setattr("assistant.evaluation.uncertainty.confidences", watched)
+    experiment = Experiment(*files, (), (Setting(2),), limit=1)
+    material = prepare(experiment)
+    parts = replace(
+        parts,
+        llm=ScriptedLLM(["Paris"]),
+        retriever=FixedRetriever(found),
+        estimator=lambda _: Sure(),
+        settings=parts.settings.changed(relevance={"rerank": True, "min_relative_confidence": 0.1}),
+    )
+    UncertaintyTests(experiment, material, "scripted").row(material.questions[0], parts)
+    told = [(one.id, pytest.approx(confidence)) for one, confidence in zip(found, (0.001, 0.9), strict=True)]
+    assert [(one.id, one.confidence) for one in seen[0]] == told
 
 
 def test_all_right_or_all_wrong_tells_nothing(files, parts, tmp_path) -> None:  # noqa: F811

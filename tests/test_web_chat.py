@@ -272,6 +272,32 @@ def test_what_one_version_remembered_is_taken_back_from_another(view: View, talk
     assert [fact.text for fact in view.ptkb.facts("me")] == ["I eat meat."]
 
 
+def test_a_fact_gives_its_place_back_though_it_was_edited(view: View, talk: ChatHandlers, tab: Tab) -> None:
+    meat, oats, town = (view.ptkb.add("me", text) for text in ("I eat meat.", "I hate oats.", "I live in Oslo."))
+    offers = (FactOffer("I like oats.", oats.id), FactOffer("I'm vegan.", meat.id), FactOffer("I have a dog."))
+    offered = replace(OLD, known=(meat, oats, town), offers=(*offers, FactOffer("I live in Rome.", town.id)))
+    view.conversations.save_turn("me", tab.conversation, offered)
+    for place in "012":
+        talk.remember(told(tab, turn="old", place=place))
+    vegan = next(fact for fact in view.ptkb.facts("me") if fact.text == "I'm vegan.")
+    view.ptkb.edit("me", vegan.id, "I'm mostly vegan.")
+    talk.undo(told(tab, turn="old", facts="forget"))
+    assert sorted(fact.text for fact in view.ptkb.facts("me")) == ["I eat meat.", "I hate oats.", "I live in Oslo."]
+
+
+def test_a_fact_that_was_kept_is_not_given_back(view: View, talk: ChatHandlers, tab: Tab) -> None:
+    meat = view.ptkb.add("me", "I eat meat.")
+    offered = replace(OLD, known=(meat,), offers=(FactOffer("I'm vegan.", meat.id), FactOffer("I have a dog.")))
+    view.conversations.save_turn("me", tab.conversation, offered)
+    view.ptkb.edit("me", meat.id, "I eat fish.")
+    for place in "01":
+        talk.remember(told(tab, turn="old", place=place))
+    dog = next(fact for fact in view.ptkb.facts("me") if fact.text == "I have a dog.")
+    view.ptkb.edit("me", dog.id, "I have two dogs.")
+    talk.undo(told(tab, turn="old", facts="forget"))
+    assert [fact.text for fact in view.ptkb.facts("me")] == ["I eat fish."]
+
+
 def test_no_version_is_chosen_of_a_reply_that_is_being_written(
     view: View, talk: ChatHandlers, tab: Tab, write: Write
 ) -> None:

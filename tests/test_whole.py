@@ -262,6 +262,14 @@ def test_a_table_holds_what_stands_in_the_passages(parts: Parts, broken: str) ->
     assert [event.detail for event in last.events] == ([] if broken else ["1"])
 
 
+@pytest.mark.parametrize("said", ["```json\n{}\n```", "Here is the table [of prices]:\n{}", "{}\nThat is all [of it]."])
+def test_what_a_model_says_around_its_json_loses_no_row(parts: Parts, said: str) -> None:
+    prices = document("prices", "Oats cost 12 crowns. Tea costs 40.")
+    said = said.replace("{}", rows(["Oats", "12"], ["Tea", "40"]))
+    *_, last = done(parts, work_on("table", prices, columns=("item", "price")), said)
+    assert text(last).splitlines()[2:] == ["| Oats | 12 [1] |", "| Tea | 40 [1] |"]
+
+
 def test_a_row_that_tells_nothing_or_is_not_copied_is_left_out(parts: Parts) -> None:
     prices = document("prices", "The price of oats is 12.50 crowns. Tea costs 40.")
     said = rows(

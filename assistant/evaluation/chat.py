@@ -66,9 +66,9 @@ class Chat(Task[Question, Parts]):
     def claim(self) -> Row:
         """See `Task`."""
         settings = self.settings.model_dump(mode="json", include=_DECIDING_SETTINGS)
-        decided = claim_of_fields(self, "questions")
+        decided = claim_of_fields(self, "corpus", "questions")
         decided |= claim_of_fields(self.choices, "loop", "strategy", "k", "retriever")
-        return {**decided, "corpus": self.corpus.name, "model": model_of(self.settings), "settings": settings}
+        return {**decided, "model": model_of(self.settings), "settings": settings}
 
     def row(self, item: Question, parts: Parts) -> Row:
         """See `Task`.

@@ -23,7 +23,7 @@ from pandas import DataFrame
 from sklearn.metrics import cohen_kappa_score
 
 from assistant.errors import DataError
-from assistant.experiment.datasets import Question, Record, sample
+from assistant.experiment.datasets import Question, Record, fingerprint, sample
 from assistant.experiment.measures import mean, ratio
 from assistant.experiment.runs import Row, Run, jsonl
 from assistant.experiment.task import Rows, Summary, Task, claim_of_fields
@@ -79,7 +79,9 @@ class Groundedness(Task[Question, Parts]):
         """See `Task`."""
         decided = claim_of_fields(self, "questions", "model", "digest", "threshold")
         choice_fields = claim_of_fields(self.choices, "loop", "loops", "strategy", "k", "retriever")
-        return {**decided, **choice_fields, "searched": self.choices.library}
+        corpus = Path(self.choices.library)  # or the name of a library
+        searched = fingerprint(corpus) if corpus.is_file() else self.choices.library
+        return {**decided, **choice_fields, "searched": searched}
 
     def row(self, item: Question, parts: Parts) -> Row:
         """See `Task`.

@@ -93,7 +93,9 @@ class Finder:
         return self._cached_run(name, question, k or self._settings.retrieve.top_k_for(name))
 
     def _run_loop(self, name: str, question: str, k: int) -> Turn:
-        turn = Turn(question, question=question, choices=Choices(loop=name, k=k, loops=self._loops))
+        # short answers, for which no passage is left out
+        choices = Choices(loop=name, k=k, form="factoid", loops=self._loops)
+        turn = Turn(question, question=question, choices=choices)
         llm = self._parts().llm
         parts = replace(self._parts(), settings=self._settings, llm=Meter(RepetitionCutter(llm)))
         seconds_before = saved_seconds_of(llm)

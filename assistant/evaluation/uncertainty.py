@@ -7,6 +7,7 @@ confidence. One row: `{"id", "question", "answer", "gold", "right", "unanswerabl
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from threading import Event
 from typing import Any
 
@@ -104,10 +105,14 @@ def at_threshold(confidence: Floats, right: Flags, threshold: float) -> dict[str
 
 
 def _estimated(question: Question, passages: Sequence[Passage], parts: Parts) -> tuple[Passage, ...]:
-    """The passages with the relevance estimator's confidence, where there is one."""
-    choices = Choices(k=max(len(passages), 1))
+    """The passages, as they stand in the prompt, with the relevance estimator's confidence, where there is one."""
+    choices = Choices(k=max(len(passages), 1), form="factoid")
     turn = Turn(question.text, question=question.text, passages=tuple(passages), choices=choices)
-    return with_relevance(turn, passages, parts, Event()).passages if parts.estimator else turn.passages
+    if not parts.estimator:
+        return turn.passages
+    ranked_passages = with_relevance(turn, passages, parts, Event()).passages
+    confidences_by_id = {passage.id: passage.confidence for passage in ranked_passages}
+    return tuple(replace(passage, confidence=confidences_by_id[passage.id]) for passage in passages)
 
 
 def _test_summary(confidence: Floats, right: Flags, seed: int) -> dict[str, Any]:

@@ -119,7 +119,8 @@ def read_rows(folder: Path) -> dict[str, Row]:
     """
     path = folder / ROWS
     try:
-        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        with path.open("rb") as file:  # as bytes, whose lines end at newlines alone; texts may hold other line breaks
+            rows = [json.loads(line) for line in file]
         return {str(row["id"]): row for row in rows}
     except OSError as error:
         raise DataError(f"{folder} holds no run ({error.strerror}); give the --out of another run.") from error

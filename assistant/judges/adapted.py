@@ -35,6 +35,8 @@ from assistant.settings import Settings
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 # The encoder of the adapters that come with Sequitur.
 BASE = "all-mpnet-base-v2"
+# What was fitted to the numbers of one adapter, and tells nothing of another's: its curve, blend and calibration.
+_FITTED = ("judge.json", "blend.json", "calibration.json")
 _PEFT_PREFIX = "base_model.model."
 
 
@@ -90,7 +92,7 @@ def _head_name(name: str) -> str:
 
 
 def pack(folder: Path, target: Path) -> int:
-    """Write a trained adapter in half precision; returns the bytes of all its files.
+    """Write a trained adapter in half precision, with what was fitted to it; returns the bytes of all its files.
 
     Raises:
         ModelError: the folder holds no adapter.
@@ -106,7 +108,17 @@ def pack(folder: Path, target: Path) -> int:
         target.mkdir(parents=True, exist_ok=True)
         (target / CONFIG).write_text(json.dumps(packed_config, indent=2) + "\n", encoding="utf-8")
         save_file(tensors, target / WEIGHTS)
+        _copy_fitted(folder, target)
     return sum(file.stat().st_size for file in target.iterdir())
+
+
+def _copy_fitted(folder: Path, target: Path) -> None:
+    """Copy what was fitted to the adapter; what the target has of another one is removed."""
+    for name in _FITTED:
+        if (folder / name).exists():
+            (target / name).write_bytes((folder / name).read_bytes())
+        else:
+            (target / name).unlink(missing_ok=True)
 
 
 class Adapted:

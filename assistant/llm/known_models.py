@@ -97,10 +97,12 @@ class KnownModels:
     def added(self) -> list[KnownModel]:
         """The models of added servers, the oldest first.
 
+        One with an invalid address, which earlier releases accepted, is among them, so that it can be removed.
+
         Raises:
             ModelError: their file can't be read.
         """
-        return [self.of_server(server) for server in self._read().servers]
+        return [self._of_server_at(_stored_root(server), server) for server in self._read().servers]
 
     def of_server(self, server: AddedServer) -> KnownModel:
         """A server's model, whether it was added or not.
@@ -108,11 +110,7 @@ class KnownModels:
         Raises:
             ModelError: the address is invalid.
         """
-        root = root_of(server.address)
-        llm = self._llm(backend=SERVER, server=root, model=server.model, api_key=server.key)
-        if server.context:
-            llm = llm.model_copy(update={"context": server.context})
-        return _served(llm, server.title)
+        return self._of_server_at(root_of(server.address), server)
 
     def answering(self, name: str, requested: KnownModel) -> KnownModel:
         """The model whose engine has this name; it may be another than `requested`, for which it was loaded instead."""
@@ -226,6 +224,12 @@ class KnownModels:
         llm = self._llm(model=entry.name)
         return KnownModel(id=entry.name, title=entry.name, about=entry.about, llm=llm)
 
+    def _of_server_at(self, root: str, server: AddedServer) -> KnownModel:
+        llm = self._llm(backend=SERVER, server=root, model=server.model, api_key=server.key)
+        if server.context:
+            llm = llm.model_copy(update={"context": server.context})
+        return _served(llm, server.title)
+
     def _llm(self, **naming: object) -> LLMSettings:
         """The settings with another model in place of the one that they name.
 
@@ -266,6 +270,14 @@ def _served(llm: LLMSettings, title: str = "") -> KnownModel:
     address = llm.server.partition("://")[2] or llm.server
     title = (title or address) if llm.model in {AUTO, BY_PIP} else llm.model
     return KnownModel(id=f"{llm.server} {llm.model}", title=title, about=f"server at {address}", llm=llm)
+
+
+def _stored_root(server: AddedServer) -> str:
+    """Where a stored server is; an invalid address stays as it is, for whoever asks there to tell."""
+    try:
+        return root_of(server.address)
+    except ModelError:
+        return server.address
 
 
 def _without(servers: Sequence[AddedServer], id_: str) -> tuple[AddedServer, ...]:

@@ -47,15 +47,33 @@ def forget(ptkb: Ptkb, conversations: Conversations, user: str, fact_id: str) ->
 
 def take_back(ptkb: Ptkb, user: str, versions: Sequence[Turn]) -> None:
     """Forget the facts that were remembered from a reply's versions; one that took another's place gives it back."""
-    facts, turns_by_id = ptkb.facts(user), {turn.id: turn for turn in versions}
-    for fact in (fact for fact in facts if fact.source in turns_by_id):
-        turn = turns_by_id[fact.source]
-        offer = next((offer for offer in turn.offers if comparison_key(offer.text) == comparison_key(fact.text)), None)
-        replaced_fact = _find(turn.known, offer.replaces) if offer else None
-        if replaced_fact and comparison_key(replaced_fact.text) not in {comparison_key(other.text) for other in facts}:
-            ptkb.restore(user, fact.id, replaced_fact)
-        else:
-            ptkb.remove(user, fact.id)
+    for turn in versions:
+        facts = ptkb.facts(user)
+        own_facts = [fact for fact in facts if fact.source == turn.id]
+        for fact, replaced_fact in zip(own_facts, _replaced_facts(turn, own_facts, facts), strict=True):
+            if replaced_fact:
+                ptkb.restore(user, fact.id, replaced_fact)
+            else:
+                ptkb.remove(user, fact.id)
+
+
+def _replaced_facts(turn: Turn, own_facts: Sequence[Fact], facts: Sequence[Fact]) -> list[Fact | None]:
+    """The facts whose places those from a turn took, None where one took none, or one that is there all the same.
+
+    A fact that was edited no longer says what was offered, so it is taken for an offer that no other fact says.
+    """
+    ids, keys = {fact.id for fact in facts}, {comparison_key(fact.text) for fact in facts}
+    own_keys = [comparison_key(fact.text) for fact in own_facts]
+    gone_facts = {
+        comparison_key(offer.text): replaced_fact
+        for offer in turn.offers
+        if (replaced_fact := _find(turn.known, offer.replaces))
+        and replaced_fact.id not in ids
+        and comparison_key(replaced_fact.text) not in keys
+    }
+    offered_keys = {comparison_key(offer.text) for offer in turn.offers}
+    unclaimed_facts = iter([fact for key, fact in gone_facts.items() if key not in own_keys])
+    return [gone_facts.get(key) if key in offered_keys else next(unclaimed_facts, None) for key in own_keys]
 
 
 def _unchanged(turn: Turn, offer: FactOffer, facts: Sequence[Fact]) -> Fact | None:

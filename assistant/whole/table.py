@@ -64,7 +64,11 @@ def _rows(section: Sequence[Passage], columns: Sequence[str], parts: Parts, stop
 
 
 def _complete_rows(text: str) -> list[list[str]]:
-    """The rows of a JSON text, without those after which it breaks off."""
+    """The rows of a JSON text, without those after which it breaks off.
+
+    A model that no schema constrains may put a sentence or a fence before it.
+    """
+    text = text[max(text.find("{"), 0) :]
     ends = reversed([match.end() for match in re.finditer(r"\]", text)])
     for candidate in (text, *(text[:end] + "]}" for end in ends)):
         try:

@@ -51,16 +51,18 @@ class ByLLM:
         return self._threshold
 
     def judge(self, claims: Sequence[Claim], stop: Event) -> list[Verdict]:
-        """One verdict a claim: no where there is a veto, yes to a long quotation; the model is asked about the rest."""
+        """One verdict a claim: no where there is a veto, yes to a long quotation; the model is asked about the rest.
+
+        After `stop` it is no for these, since the model then gives even odds to what it hasn't read.
+        """
         claims = [self._with_shown_evidence(claim) for claim in claims]
         known_verdicts = [_verdict_without_model(claim) for claim in claims]
         open_claims = [claim for claim, verdict in zip(claims, known_verdicts, strict=True) if verdict is None]
         prompts = [render("support", sentence=claim.sentence, evidence=_evidence(claim)) for claim in open_claims]
-        choices = iter(self._llm.choose(prompts, ("yes", "no"), stop) if prompts else [])
-        return [
-            self._verdict(next(choices).probabilities["yes"]) if verdict is None else verdict
-            for verdict in known_verdicts
-        ]
+        choices = self._llm.choose(prompts, ("yes", "no"), stop) if prompts else []
+        unread = stop.is_set()
+        verdicts = (Verdict(0.0, "not") if unread else self._verdict(choice.probabilities["yes"]) for choice in choices)
+        return [next(verdicts) if verdict is None else verdict for verdict in known_verdicts]
 
     def _with_shown_evidence(self, claim: Claim) -> Claim:
         """The claim with what the model is shown for evidence; what has no text is left out."""

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequen
 from concurrent.futures import CancelledError, Future, wait
 from contextlib import suppress
 from copy import copy
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
@@ -39,6 +40,13 @@ RETRY_SECONDS = 2.0
 COUNT_SECONDS, ESTIMATE_SECONDS = 5.0, 60.0
 
 
+@dataclass
+class _CountTimeout:
+    """When the server last took too long to count; the engine and its copies, one a turn, all go by it."""
+
+    time: float = -math.inf
+
+
 class Server:
     """A server's model, shared by all users in a fair queue. `meet`, or the first call, asks the server what it is.
 
@@ -55,7 +63,8 @@ class Server:
         self.context, self.can_score = settings.context, False
         self._queue = FairQueue(settings.slots)
         self._meeting: Future[OpenAICompatible] | None = None
-        self._failure_time, self._timeout_time, self._lock = -math.inf, -math.inf, Lock()
+        self._failure_time, self._lock = -math.inf, Lock()
+        self._count_timeout = _CountTimeout()
         self._thoughts = ThoughtFilter()
         self._loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._loop.run_forever, name="server", daemon=True)
@@ -122,11 +131,11 @@ class Server:
 
     def count(self, messages: Messages) -> int:
         """Tokens of the prompt that these messages make; where the server doesn't count, or not soon, an estimate."""
-        if monotonic() - self._timeout_time >= ESTIMATE_SECONDS:
+        if monotonic() - self._count_timeout.time >= ESTIMATE_SECONDS:
             try:
                 return self._cached_count(messages)
             except TimeoutError:
-                self._timeout_time = monotonic()
+                self._count_timeout.time = monotonic()
         return estimated_tokens(messages)
 
     def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 from threading import Event
@@ -42,7 +43,8 @@ class Transformers:
 
     Replies that are streamed without sampling are written side by side, by continuous batching. All else is fairly
     queued, a batch giving way between its chunks of `settings.slots`, and each pass of it stops those for its time.
-    Sampling draws from the whole distribution at the temperature; `logprobs` are the model's own.
+    Sampling draws from the whole distribution at the temperature; `logprobs` are the model's own. Nothing constrains
+    the model to a schema, so what it thinks is left out of such replies as well.
 
     Raises:
         ModelError: the folder lacks a file, the tokenizer a chat template, the machine memory or what the
@@ -77,6 +79,7 @@ class Transformers:
 
     def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
         """The completion as it grows; see `assistant.protocols.LLM`."""
+        options = _without_schema(options)
         tokens, owner = self._fitting(messages), object()
         if self._batcher and not options.temperature:
             reply = self._reply(tokens, options)
@@ -97,6 +100,7 @@ class Transformers:
 
     def complete(self, batch: Sequence[Messages], options: Options, stop: Event) -> list[Completion]:
         """One completion for each prompt, `settings.slots` at a time, fewer where the memory is too small for that."""
+        options = _without_schema(options)
         prompts, owner = [self._fitting(messages) for messages in batch], object()
         completions: dict[int, Completion] = {}
         for chunk in self._chunks(prompts):
@@ -373,3 +377,8 @@ class Transformers:
         if not enabled or len(set(getattr(self._model, "hf_device_map", {}).values())) > 1:
             return None
         return ContinuousBatcher(self._model, self._ends, self.context, self._slots, self._piece)
+
+
+def _without_schema(options: Options) -> Options:
+    """The options as they are kept to here: a schema isn't, so that there is room for a thought."""
+    return replace(options, schema="")

@@ -18,20 +18,31 @@ def root_of(address: str) -> str:
     stripped = address.strip()
     if not stripped:
         raise ModelError("No server is named; set llm.server to its address, such as http://127.0.0.1:11434.")
-    parts = urlsplit(stripped if "://" in stripped else f"http://{stripped}")
+    try:
+        parts = urlsplit(stripped if "://" in stripped else f"http://{stripped}")
+    except ValueError as error:
+        raise _no_address_error(stripped) from error
     if parts.username is not None or parts.query:
         raise ModelError("The address of the server may hold no name and no key; write the key into llm.api_key.")
-    if parts.scheme not in {"http", "https"} or not _has_host(parts.netloc):
-        raise ModelError(f"'{stripped}' is no address of a server; write it as http://127.0.0.1:11434.")
     path = parts.path.rstrip("/")
     for suffix in _SUFFIXES:
         path = path.removesuffix(suffix)
-    return f"{parts.scheme}://{parts.netloc}{path}"
+    root = f"{parts.scheme}://{parts.netloc}{path}"
+    if parts.scheme not in {"http", "https"} or not _can_be_met(root):
+        raise _no_address_error(stripped)
+    return root
 
 
-def _has_host(netloc: str) -> bool:
+def _can_be_met(root: str) -> bool:
+    """Whether it has a host and a port that can be, also to the client that will ask there, which is stricter."""
+    import httpx2  # noqa: PLC0415 - a tenth of a second
+
     try:
-        parts = urlsplit(f"//{netloc}")
+        parts, _ = urlsplit(root), httpx2.URL(root)
         return bool(parts.hostname) and parts.port != 0
-    except ValueError:
+    except (ValueError, httpx2.InvalidURL):
         return False
+
+
+def _no_address_error(text: str) -> ModelError:
+    return ModelError(f"'{text}' is no address of a server; write it as http://127.0.0.1:11434.")
