@@ -144,7 +144,7 @@ def test_a_long_definition_is_a_section(tmp_path):
 
 
 def test_a_term_without_a_definition_is_read(tmp_path):
-    assert headed(made(tmp_path, "a.html", "<dl><dt>Tea</dt></dl><p>Oats.</p>")) == [("", "Oats."), ("", "Tea")]
+    assert headed(made(tmp_path, "a.html", "<dl><dt>Tea</dt></dl><p>Oats.</p>")) == [("", "Tea"), ("", "Oats.")]
 
 
 def test_definitions_within_definitions_without_end_are_read(tmp_path):

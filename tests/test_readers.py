@@ -214,6 +214,8 @@ def test_markdown_by_headings(tmp_path):
         ("---\nFirst.\n\n---\n\nSecond.\n", ["First.", "Second."]),
         ("---\n# made by hand\n\ntags: x\nmore:\n  - y\n---\n# Title\n\nFirst.\n", ["First."]),
         ("---\ndate: x\n---\nFirst.\n\n---\n\nSecond.\n", ["First.", "Second."]),
+        ("---\nNote: First.\n\nSecond.\n\n---\n\nThird.\n", ["Note: First.", "Second.", "Third."]),
+        ("---\n'a b': [\n  x,\n]\nog:x: |\n  y\n\n  z\n# w\nv:\n- u\n-\n---\nFirst.\n", ["First."]),
     ],
 )
 def test_front_matter_alone_is_no_text_of_a_markdown_file(tmp_path, text, expected):

@@ -149,3 +149,52 @@ def test_a_title_that_is_too_long_is_cut_and_the_heading_stays(tmp_path):
     [(title, _)] = page(tmp_path, markup)
     assert title.endswith("word… - Part")
     assert len(title) <= TITLE_CHARS + len(" - Part")
+
+
+@pytest.mark.parametrize(
+    ("markup", "expected"),
+    [
+        ("5,000<sup>2</sup> m<sup>2</sup>", "5,000^2 m2"),
+        ("<b>10</b><sup>−6</sup> of the 21<sup>st</sup>", "10^−6 of the 21st"),
+        ("In 2020<sup class=r><a href='#n'>[3]</a></sup> it grew<sup>4</sup>.", "In 2020 it grew4."),
+        ("10<sup>6<br>and more</sup>", "10^6 and more"),
+        ("10<sup>6 or 10<sup>7</sup></sup>", "10^6 or 10^7"),
+        (f"10<sup><a href='#n'>1 {'is long ' * 9}</a></sup>.", f"10^1 {'is long ' * 9}."),
+        ("<table><tr><td>10<sup>6</sup><td>2<sup><a>1</a></sup></table>", "10^6 | 2"),
+        ("<sup>6</sup> tons<script>1</script>", "6 tons"),
+    ],
+)
+def test_exponents_are_told_from_other_digits_and_footnotes_are_left_out(tmp_path, markup, expected):
+    assert texts(tmp_path, f"<div>{markup}</div>") == [expected]
+
+
+def test_a_superscript_that_never_closes_hides_nothing(tmp_path):
+    markup = "<p>Oats<sup><a href='#n'>1</a> are <div>a cereal</div> <p>and <a href=x>more</a>.</p>"
+    assert " ".join(texts(tmp_path, markup)).endswith("a cereal and more.")
+
+
+@pytest.mark.parametrize(
+    "name",
+    "summary details address main header footer aside fieldset legend caption form ul ol dl table figure".split(),
+)
+def test_words_inside_and_outside_a_tag_that_stands_apart_are_not_joined(tmp_path, name):
+    assert " ".join(texts(tmp_path, f"<div>one<{name}>two</{name}>three</div>")).split() == ["one", "two", "three"]
+
+
+def test_words_around_a_rule_are_not_joined(tmp_path):
+    assert texts(tmp_path, "<div>one<hr>two</div>") == ["one two"]
+
+
+@pytest.mark.parametrize(
+    ("markup", "expected"),
+    [
+        ("<dl><dt>Tea</dl><dl><dd>A cereal</dl>", ["Tea", "A cereal"]),
+        ("<dl><dt>Tea</dl><p>Said.</p><dl><dt>Oats<dd>A cereal</dl>", ["Tea", "Said.", "Oats: A cereal"]),
+        ("<dl><dt>Oats<dd>A cereal</dl><dl><dd>A drink</dl>", ["Oats: A cereal", "A drink"]),
+        ("<dl><dt>Tea<div></div><dd>A drink</dl>", ["Tea: A drink"]),
+        ("<dl><div><dt>Oats</dt><dt>Rye</dt><dd>A cereal</dd></div></dl>", ["Oats, Rye: A cereal"]),
+        ("<dl><dt>Oats<dd>A cereal</dd><p>Said.</p><dd>A food</dl>", ["Oats: A cereal", "Said.", "Oats: A food"]),
+    ],
+)
+def test_a_term_that_nothing_is_said_of_stands_alone(tmp_path, markup, expected):
+    assert texts(tmp_path, markup) == expected

@@ -20,7 +20,8 @@ from pypdf import PdfWriter
 from assistant.errors import LibraryError
 from assistant.library import readers
 from assistant.library.readers import read
-from assistant.library.readers.shared.tables import NAME_CHARS
+from assistant.library.readers.html import CARRIED_MOST, SPAN_MOST
+from assistant.library.readers.shared.tables import NAME_CHARS, SPANNED_MOST, head_of
 from tests.archives import CONTAINER, epub
 
 
@@ -118,6 +119,61 @@ def test_a_number_is_a_share_where_its_format_makes_it_one(tmp_path, value, show
         ("item,price\nOats,12,more\n", [("row 2", "item: Oats; price: 12; more")]),
         ("item,price\n", [("row 1", "item | price")]),
         ("word\nOats\n", [("row 1", "word"), ("row 2", "Oats")]),
+        (
+            "Landlord,Anna Meyer\nPhone,0123\nRent,500\n",
+            [("row 1", "Landlord | Anna Meyer"), ("row 2", "Phone | 0123"), ("row 3", "Rent | 500")],
+        ),
+        (
+            "item,price\nOats,on request\nTea,5 EUR\nRye,6 EUR\n",
+            [
+                ("row 2", "item: Oats; price: on request"),
+                ("row 3", "item: Tea; price: 5 EUR"),
+                ("row 4", "item: Rye; price: 6 EUR"),
+            ],
+        ),
+        (
+            "day,what\n01.02.2026,swim\n08:30,run\n",
+            [
+                ("row 2", "day: 01.02.2026; what: swim"),
+                ("row 3", "day: 08:30; what: run"),
+            ],
+        ),
+        ("item,price\n\nOats,12\n", [("row 3", "item: Oats; price: 12")]),
+        (
+            "by,Anna\n\nitem,price,note\nOats,12,new\nRye,5,\n",
+            [
+                ("row 1", "by | Anna"),
+                ("row 4", "item: Oats; price: 12; note: new"),
+                ("row 5", "item: Rye; price: 5"),
+            ],
+        ),
+        (
+            "item,price\nOats,12\n\nShops,\nshop,staff\nNorth,3\n\nSouth,4\n",
+            [
+                ("row 2", "item: Oats; price: 12"),
+                ("row 4", "Shops"),
+                ("row 6", "shop: North; staff: 3"),
+                ("row 8", "shop: South; staff: 4"),
+            ],
+        ),
+        (
+            "item,price\nOats,12\n\nname,phone\nAnna,0123\n",
+            [
+                ("row 2", "item: Oats; price: 12"),
+                ("row 4", "name | phone"),
+                ("row 5", "Anna | 0123"),
+            ],
+        ),
+        ("name,city,job\n\nAnna,Rome,cook\n", [("row 3", "name: Anna; city: Rome; job: cook")]),
+        (
+            "Prices, in EUR\nItem;Price\nOats;1,50\nTea;2,50\n",
+            [
+                ("row 1", "Prices, in EUR"),
+                ("row 3", "Item: Oats; Price: 1,50"),
+                ("row 4", "Item: Tea; Price: 2,50"),
+            ],
+        ),
+        ('item,note\n"a;b\nc;d",1\n"e;f",2\n', [("row 2", "item: a;b c;d; note: 1"), ("row 3", "item: e;f; note: 2")]),
     ],
 )
 def test_rows_of_comma_separated_values(tmp_path, text, rows):
@@ -227,6 +283,49 @@ def test_an_emails_headers_that_are_not_encoded_are_read(tmp_path, encoding):
     assert said(tmp_path / "a.eml")[0] == ("Grüße", "", "From: Åse <ase@example.org>; Subject: Grüße")
 
 
+@pytest.mark.parametrize("declared", ["", "; charset=us-ascii", "; charset=none"])
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252"])
+def test_an_emails_text_in_no_character_set_that_it_says_is_read_as_its_bytes_are(tmp_path, declared, encoding):
+    mail = f"From: a\nContent-Type: text/plain{declared}\n\nGrüße aus Århus\n"
+    (tmp_path / "a.eml").write_bytes(mail.encode(encoding))
+    assert read(tmp_path / "a.eml")[-1].text == "Grüße aus Århus"
+
+
+@pytest.mark.parametrize(("header", "meta"), [("", "windows-1251"), ("; charset=windows-1251", "koi8-r")])
+def test_an_emails_page_is_in_the_encoding_of_its_header_or_else_its_own(tmp_path, header, meta):
+    mail = f"From: a\nContent-Type: text/html{header}\n\n<meta charset={meta}><p>Овсянка полезна.</p>\n"
+    (tmp_path / "a.eml").write_bytes(mail.encode("windows-1251"))
+    assert read(tmp_path / "a.eml")[-1].text == "Овсянка полезна."
+
+
+def test_files_and_forwarded_messages_are_named_wherever_they_stand_in_an_email(tmp_path):
+    mixed = EmailMessage()
+    mixed.set_content("<p>The bill.</p>", "html")
+    mixed.add_attachment(b"%PDF", maintype="application", subtype="pdf", filename="bill.pdf")
+    for subject in ("Oats again", ""):
+        forwarded = EmailMessage()
+        forwarded["Subject"] = subject
+        forwarded.set_content("Not this.")
+        mixed.add_attachment(forwarded)
+    message = EmailMessage()
+    message["From"] = "ann@example.org"
+    message.set_content("The bill.")
+    message.make_alternative()
+    message.attach(mixed)
+    (tmp_path / "a.eml").write_bytes(bytes(message))
+    assert [text for _, _, text in said(tmp_path / "a.eml")] == [
+        "From: ann@example.org",
+        "The bill.",
+        "Attachments, which were not read: bill.pdf, Oats again, a message without a subject",
+    ]
+
+
+def test_an_email_that_is_a_file_names_it(tmp_path):
+    mail = 'From: a\nContent-Type: application/pdf; name="bill.pdf"\n\n%PDF\n'
+    (tmp_path / "a.eml").write_text(mail)
+    assert read(tmp_path / "a.eml")[-1].text == "Attachments, which were not read: bill.pdf"
+
+
 def test_an_ebook_in_reading_order(tmp_path):
     chapters = {"two.xhtml": "<h1>Two</h1><p>Second.</p>", "one.xhtml": "<h1>One</h1><p>First &amp; best.</p>"}
     file = epub(tmp_path / "a.epub", chapters, order=["one.xhtml", "gone.xhtml", "two.xhtml"], title="On oats")
@@ -282,6 +381,13 @@ def test_what_stands_in_content_controls_and_was_inserted_with_tracking_is_read(
     assert texts == ["Oats was sold in May", "Kept dry.", "And cool.", "Tea | 5", "The end."]
 
 
+def test_exponents_in_word_are_told_from_other_digits_and_footnotes_are_left_out(tmp_path):
+    raised = '<w:r><w:rPr><w:vertAlign w:val="superscript"/></w:rPr><w:t>{}</w:t></w:r>'.format
+    link = f"<w:hyperlink>{raised('3')}</w:hyperlink>"
+    body = f"<w:p>{run('10')}{raised('-')}{raised('6')}{run(' m')}{raised('2')}{run(' in 2020')}{link}{run('.')}</w:p>"
+    assert [text for _, _, text in said(word(tmp_path / "a.docx", body))] == ["10^-6 m2 in 2020."]
+
+
 def test_tables_of_contents_and_hints_at_what_to_fill_in_are_no_text_of_a_word_document(tmp_path):
     line = "<w:p>{}</w:p>".format
     gallery = '<w:docPartObj><w:docPartGallery w:val="{}"/></w:docPartObj>'.format
@@ -304,6 +410,34 @@ def test_tables_of_contents_and_hints_at_what_to_fill_in_are_no_text_of_a_word_d
         ("<tr><td>Name<td>Anna<tr><td>Age<td>12", ["Name | Anna", "Age | 12"]),
         ("<tr><th>Name<td>Anna<tr><th>Age<td>12", ["Name | Anna", "Age | 12"]),
         ("<tr><th>Item<th>Price", ["Item | Price"]),
+        (
+            "<tr><th>Year<th colspan=2>Revenue in EUR<tr><td>2020<td>5<td>6",
+            ["Year: 2020; Revenue in EUR: 5; Revenue in EUR: 6"],
+        ),
+        (
+            "<tr><th colspan=2>Item<th colspan=x>Price<tr><td colspan=2>Oats<td>12",
+            ["Item: Oats; Price: 12"],
+        ),
+        ("<tr><th>Item<th>Price<tr><td>Oats<td>12<td>new", ["Item | Price", "Oats | 12 | new"]),
+        (
+            "<tr><th>Land<th>Year<th>Price<tr><td rowspan=2>Mali<td>2020<td>5<tr><td>2021<td>7<tr><td>Oz<td><td>1",
+            [
+                "Land: Mali; Year: 2020; Price: 5",
+                "Land: Mali; Year: 2021; Price: 7",
+                "Land: Oz; Price: 1",
+            ],
+        ),
+        ("<tr><td>Oats<td rowspan=2>5<td>a<tr><td colspan=1>Rye<td>b", ["Oats | 5 | a", "Rye | 5 | b"]),
+        ("<tr><td>Oats<td rowspan=3>5<tr><td>Rye<tr><tr><td>Tea", ["Oats | 5", "Rye | 5", "Tea"]),
+        (
+            "<thead><tr><th rowspan=2>Year<th colspan=2>Sold<tr><th>Q1<th>Q2<tbody><tr><td>2020<td>5<td>6",
+            ["Year | Q1 | Q2", "Year: 2020; Sold: 5; Sold: 6"],
+        ),
+        ("<thead><tr><th rowspan=9>Item<th>Price<tbody><tr><td>Oats<td>5", ["Item: Oats; Price: 5"]),
+        (
+            f"<tr><td rowspan=2>{'long ' * 90}<td>1<tr><td>2",
+            [f"{'long ' * 89}long | 1", f"{('long ' * 16)[: NAME_CHARS - 1].rstrip()}… | 2"],
+        ),
     ],
 )
 def test_a_web_pages_table(tmp_path, rows, texts):
@@ -345,3 +479,41 @@ def test_a_chapter_that_is_listed_twice_is_read_once(tmp_path):
         parts.writestr("OPS/book.opf", package)
         parts.writestr("OPS/a.xhtml", chapter)
     assert [text for _, _, text in said(file)] == ["Oats."]
+
+
+def merged(*rows: str) -> str:
+    """A table of Word: "Sold/2" spans two columns, "Year+" goes on in the rows below, where "+" stands for it."""
+    cells = (map(merged_cell, row.split(",")) for row in rows)
+    return "<w:tbl>" + "".join(f"<w:tr>{''.join(row)}</w:tr>" for row in cells) + "</w:tbl>"
+
+
+def merged_cell(cell: str) -> str:
+    text, _, span = cell.strip("+").partition("/")
+    begun = '<w:vMerge w:val="restart"/>' if cell.endswith("+") else ""
+    about = f'<w:gridSpan w:val="{span or 1}"/>{"<w:vMerge/>" if cell == "+" else begun}'
+    return f"<w:tc><w:tcPr>{about}</w:tcPr><w:p>{run(text)}</w:p></w:tc>"
+
+
+@pytest.mark.parametrize(
+    ("rows", "texts"),
+    [
+        (("Year,Sold/2,Note", "2020,5,6,x"), ["Year: 2020; Sold: 5; Sold: 6; Note: x"]),
+        (("Year,Sold/2,Note", "2020,5/2,x"), ["Year: 2020; Sold: 5; Note: x"]),
+        (("Year,Sold,Note", "2020,5/2"), ["Year | Sold | Note", "2020 | 5"]),
+        (("Year+,Sold/2,Note+", "+,A,B,+", "1,5,6,x"), ["Year | A | B | Note", "Year: 1; Sold: 5; Sold: 6; Note: x"]),
+        (("Land,Year,Price", "Oz+,20,5", "+,21,7"), ["Land: Oz; Year: 20; Price: 5", "Land: Oz; Year: 21; Price: 7"]),
+    ],
+)  # fmt: skip
+def test_merged_cells_of_a_word_table_have_the_names_of_their_columns(tmp_path, rows, texts):
+    assert [text for _, _, text in said(word(tmp_path / "a.docx", merged(*rows)))] == texts
+
+
+def test_what_cells_span_is_bounded(tmp_path):
+    cells = "".join(f"<td rowspan=99999>{n}" for n in range(CARRIED_MOST + 9))
+    (tmp_path / "a.html").write_text(f"<table><tr>{cells}{'<tr><td>x' * (SPAN_MOST + 9)}</table>")
+    texts = [block.text for block in read(tmp_path / "a.html")]
+    assert texts[1] == " | ".join([*map(str, range(CARRIED_MOST)), "x"])
+    assert texts[SPAN_MOST:] == ["x"] * 10
+    head = head_of(["a", "b"], [10 * SPANNED_MOST] * 2)
+    assert len(head.by_column) == 2 + SPANNED_MOST
+    assert head.by_column[-1] == "b"

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from assistant.library.readers import read
+from assistant.library.readers.pdf import SENTENCE_CHARS, Page, blocks_of
 from assistant.library.readers.shared.text import TITLE_CHARS
 from assistant.text.chunks import chunk
 from tests.test_readers import make_pdf, refused
@@ -34,7 +35,22 @@ def test_a_last_line_that_is_no_page_number_stays(tmp_path, line):
 
 
 def test_of_two_numbers_at_a_pages_end_one_is_the_pages(tmp_path):
-    assert pages(tmp_path, "Oats\n42\n1") == [("page 1", "Oats 42")]
+    assert pages(tmp_path, "Oats\n42\n1", "Rice\n42\n2") == [("page 1", "Oats 42"), ("page 2", "Rice 42")]
+
+
+@pytest.mark.parametrize("number", ["1250", "1", "-5"])
+def test_a_bare_number_at_the_end_of_the_only_page_stays(tmp_path, number):
+    assert pages(tmp_path, f"Total in EUR\n{number}") == [("page 1", f"Total in EUR {number}")]
+
+
+def test_bare_numbers_that_do_not_go_up_with_the_pages_stay(tmp_path):
+    texts = ["1914\nThe war began.", "1918\nIt ended."]
+    assert pages(tmp_path, *texts) == [("page 1", "1914 The war began."), ("page 2", "1918 It ended.")]
+
+
+def test_a_number_that_goes_up_with_the_pages_is_left_out_though_not_every_page_has_one(tmp_path):
+    texts = ["Oats are a cereal.", "Rice grows in water.\n12", "Tea is a drink.\n13", "Salt costs\n12"]
+    assert [text for _, text in pages(tmp_path, *texts)] == [*BODIES[:3], "Salt costs 12"]
 
 
 def test_running_heads_and_feet_are_left_out(tmp_path):
@@ -104,6 +120,19 @@ def test_pages_without_sentences_stay_apart(tmp_path):
 def test_passages_of_a_long_pdf_are_found_on_their_pages(tmp_path):
     sentence = "{} is a cereal that grows in the north of many countries"
     crops = [[f"{crop}{n}" for n in range(9)] for crop in ("Oat", "Rye", "Wheat")]
-    texts = ["\n".join([*(f"{sentence.format(one)}." for one in crop), "It is not", "1"]) for crop in crops]
+    texts = [
+        "\n".join([*(f"{sentence.format(one)}." for one in crop), "It is not", str(n)]) for n, crop in enumerate(crops)
+    ]
     places = [block.place for block in chunk(read(make_pdf(tmp_path / "a.pdf", *texts)))]
     assert {"page 1", "page 2", "page 3"} == set(places)
+
+
+@pytest.mark.parametrize("blank", ["\u200b", "\u200c \u2060", "\ufeff"])
+def test_paragraphs_of_characters_without_width_are_none(blank):
+    blocks = blocks_of("T", [Page("Oats are a"), Page(f"{blank}\n\ncereal."), Page(blank)])
+    assert [(block.place, block.text) for block in blocks] == [("page 1", "Oats are a cereal.")]
+
+
+def test_a_paragraph_that_begins_with_many_characters_without_width_is_read():
+    blocks = list(blocks_of("T", [Page("Oats are a"), Page("\u200b" * (SENTENCE_CHARS + 1) + "cereal.")]))
+    assert [block.place for block in blocks] == ["page 1", "page 2"]

@@ -249,7 +249,8 @@ class DocumentPanel:
 
         def content() -> tuple[str, str, bytes]:
             page = fetch_file(address)
-            return page.address, file_name(page.file), page.content
+            suffix = max(filter(page.file.endswith, suffixes()), key=len, default="")
+            return page.address, file_name(page.file.removesuffix(suffix)) + suffix, page.content
 
         return self._bring_one(user, address, content)
 

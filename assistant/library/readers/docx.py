@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from itertools import chain
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from itertools import chain, groupby, pairwise
 from pathlib import Path
+from typing import NamedTuple
 from zipfile import BadZipFile
 
 import docx
@@ -18,8 +19,17 @@ from docx.oxml.xmlchemy import BaseOxmlElement
 
 from assistant.errors import LibraryError
 from assistant.library.readers.shared.archive import check_archive
-from assistant.library.readers.shared.tables import UNMARKED_COLUMNS, column_names, is_header, named_line
-from assistant.library.readers.shared.text import Piece, piece_of, tidy, title_line, title_of, under_headings
+from assistant.library.readers.shared.tables import UNMARKED_COLUMNS, Head, head_of, is_header, named_line
+from assistant.library.readers.shared.text import (
+    Piece,
+    is_footnote,
+    piece_of,
+    superscript,
+    tidy,
+    title_line,
+    title_of,
+    under_headings,
+)
 from assistant.text.chunks import Block
 
 SUFFIXES = (".docx",)
@@ -83,31 +93,65 @@ def _level(style: str) -> int:
     return int(number) if number in LEVELS else 1
 
 
+class _Row(NamedTuple):
+    """A row of a table: what its cells say, by the column that each begins in, and the column behind the last.
+
+    `first_columns` are those in which cells of the first row go on.
+    """
+
+    element: CT_Row
+    cells: Sequence[CT_Tc]
+    texts: Mapping[int, str]
+    end: int
+    first_columns: Set[int]
+
+
 def _rows(table: CT_Tbl) -> Iterator[str]:
     """The rows as lines with the names of their columns, each followed by the tables in its cells.
 
-    A cell that goes on from the row above says there what it says in the first, or how that begins.
+    The row that says the names is a line itself where no other has them.
     """
-    texts_above: dict[int, str] = {}
-    names: list[str] = []
-    rows = [row for row in _unwrapped_children(table) if isinstance(row, CT_Row)]
+    rows = list[_Row]()
+    for element in _unwrapped_children(table):
+        if isinstance(element, CT_Row):
+            rows.append(_row(element, rows[-1] if rows else None))
+    head = _head(rows[0]) if rows else Head()
+    has_named_rows = any(_names(head, row) for row in rows)
     for number, row in enumerate(rows):
-        texts: dict[int, str] = {}
-        column = 0
-        row_cells = [cell for cell in _unwrapped_children(row) if isinstance(cell, CT_Tc)]
-        for cell in row_cells:
-            is_continued = cell.vMerge == "continue" and column in texts_above
-            texts[column] = title_line(texts_above[column]) if is_continued else tidy(_text(cell))
-            column += min(cell.grid_span, COLUMNS_MOST)
-        cells = list(texts.values())
-        if number == 0 < len(rows) - 1 and _is_head(row, cells):
-            names = column_names(cells)
-        else:
-            yield named_line(names if len(names) == len(cells) else (), cells)
-        texts_above = texts
-        for child in chain.from_iterable(map(_unwrapped_children, row_cells)):
+        if number or not has_named_rows:
+            yield named_line(_names(head, row), list(row.texts.values()))
+        for child in chain.from_iterable(map(_unwrapped_children, row.cells)):
             if isinstance(child, CT_Tbl):
                 yield from _rows(child)
+
+
+def _row(element: CT_Row, above: _Row | None) -> _Row:
+    """A row below another.
+
+    A cell that goes on from the row above says there what it says in the first, or how that begins.
+    """
+    cells = [cell for cell in _unwrapped_children(element) if isinstance(cell, CT_Tc)]
+    texts, continued, column = dict[int, str](), set[int](), 0
+    for cell in cells:
+        if above and cell.vMerge == "continue" and column in above.texts:
+            texts[column] = title_line(above.texts[column])
+            continued.add(column)
+        else:
+            texts[column] = tidy(_text(cell))
+        column += min(cell.grid_span, COLUMNS_MOST)
+    return _Row(element, cells, texts, column, above.first_columns & continued if above else set(texts))
+
+
+def _names(head: Head, row: _Row) -> Sequence[str]:
+    """The names of a row's columns; none where the row that says them goes on, as the first does in itself."""
+    return () if row.first_columns else head.names(row.texts)
+
+
+def _head(row: _Row) -> Head:
+    """The names of columns that the first row of a table says; none where it doesn't."""
+    texts = list(row.texts.values())
+    spans = (next_column - column for column, next_column in pairwise([*row.texts, row.end]))
+    return head_of(texts, spans) if _is_head(row.element, texts) else Head()
 
 
 def _is_head(row: CT_Row, cells: list[str]) -> bool:
@@ -122,7 +166,20 @@ def _text(cell: CT_Tc) -> str:
 
 
 def _line(paragraph: CT_P) -> str:
-    return "".join(run.text for run in _unwrapped_children(paragraph) if isinstance(run, CT_R))
+    runs = (run for run in _unwrapped_children(paragraph) if isinstance(run, CT_R) and run.text)
+    parts = list[str]()
+    for (is_raised, is_link), same_runs in groupby(runs, key=_raised_and_linked):
+        text = "".join(run.text for run in same_runs)
+        if is_raised and not (is_link and is_footnote(text)):
+            parts.append(superscript(text, "".join(parts[-1:])))
+        elif not is_raised:
+            parts.append(text)
+    return "".join(parts)
+
+
+def _raised_and_linked(run: CT_R) -> tuple[bool, bool]:
+    """Whether a run is a superscript, and whether it is a link."""
+    return run.rPr is not None and run.rPr.superscript is True, run.getparent().tag == qn("w:hyperlink")
 
 
 def _unwrapped_children(element: BaseOxmlElement) -> Iterator[BaseOxmlElement]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator
+from codecs import lookup
+from collections.abc import Callable, Container, Iterator
+from contextlib import suppress
 from email import policy
 from email.errors import MessageError
 from email.header import decode_header, make_header
@@ -14,7 +16,7 @@ from pathlib import Path
 
 from assistant.errors import LibraryError
 from assistant.library.readers import html
-from assistant.library.readers.shared.text import WESTERN, plain_pieces, tidy, title_line, title_of
+from assistant.library.readers.shared.text import WESTERN, decode_bytes, plain_pieces, tidy, title_line, title_of
 from assistant.text.chunks import Block
 
 SUFFIXES = (".eml",)
@@ -23,6 +25,7 @@ SHOWN = ("From", "To", "Cc", "Date", "Subject")
 # A longer header is no address list that anybody reads.
 HEADER_CHARS = 2000
 ATTACHMENTS_MOST = 100
+NO_SUBJECT = "a message without a subject"
 # Lines that may begin a part; each takes Python's parser 60 microseconds.
 PARTS_MOST = 20_000
 # So long may a header be that is parsed, which takes time by the square of its length.
@@ -47,7 +50,7 @@ def read(path: Path) -> Iterator[Block]:
         raise LibraryError("it is not an e-mail that can be read")
     title = title_line(headers.get("Subject", "")) or title_of(path)
     yield Block("; ".join(f"{name}: {headers[name]}" for name in SHOWN if headers.get(name)), title)
-    attachments = {part: name for part in message.iter_attachments() if (name := tidy(part.get_filename() or ""))}
+    attachments = _attachments(message)
     yield from _body(message, title, attachments)
     if attachments:
         overflow = f" and {len(attachments) - ATTACHMENTS_MOST} more" if len(attachments) > ATTACHMENTS_MOST else ""
@@ -55,7 +58,7 @@ def read(path: Path) -> Iterator[Block]:
         yield Block(f"Attachments, which were not read: {names}{overflow}", title)
 
 
-def _headers(message: EmailMessage) -> dict[str, str]:
+def _headers(message: MIMEPart) -> dict[str, str]:
     """The headers to show, decoded. The parser of structured ones takes time by the square of their length."""
     headers = dict[str, str]()
     for name, value in message.raw_items():
@@ -80,6 +83,33 @@ def _decoded(value: str) -> str:
         return value
 
 
+def _attachments(message: EmailMessage) -> dict[MIMEPart, str]:
+    """The parts that are not read, in order, with their names; what has none is left out."""
+    beside_text = set(message.iter_attachments())
+    unread = (
+        part
+        for part in _parts(message)
+        if part in beside_text or part.is_attachment() or part.get_content_maintype() not in {"text", "multipart"}
+    )
+    return {part: name for part in unread if (name := tidy(part.get_filename() or "") or _subject(part))}
+
+
+def _parts(message: EmailMessage) -> Iterator[MIMEPart]:
+    """A message and all its parts, in order; a message that is forwarded in it is one of them."""
+    pending_parts: list[MIMEPart] = [message]
+    while pending_parts:
+        part = pending_parts.pop()
+        yield part
+        if part.get_content_maintype() == "multipart":
+            pending_parts += list(part.iter_parts())[::-1]
+
+
+def _subject(part: MIMEPart) -> str:
+    """What the message that a part holds is about; "" where it holds none."""
+    messages = part.iter_parts() if part.get_content_type() == "message/rfc822" else ()
+    return next((_headers(message).get("Subject") or NO_SUBJECT for message in messages), "")
+
+
 def _body(part: MIMEPart, title: str, attachments: Container[MIMEPart]) -> list[Block]:
     """What a part says; of alternatives, the first that says anything."""
     if part.is_attachment() or part in attachments:
@@ -88,16 +118,17 @@ def _body(part: MIMEPart, title: str, attachments: Container[MIMEPart]) -> list[
         case "text", "plain":
             return [Block(piece.text, title, unit=piece.unit) for piece in plain_pieces(_text(part))]
         case "text", "html":
-            return list(html.blocks(_text(part), title))
+            return list(html.blocks(_text(part, html.declared_encoding), title))
         case "multipart", kind:
             bodies = filter(None, (_body(subpart, title, attachments) for subpart in part.iter_parts()))
             return list(chain.from_iterable(islice(bodies, 1) if kind == "alternative" else bodies))
     return []
 
 
-def _text(part: MIMEPart) -> str:
-    try:
-        return str(part.get_content())
-    except (LookupError, ValueError):  # a character set that nobody knows
-        content = part.get_payload(decode=True)
-        return content.decode("utf-8", "replace") if isinstance(content, bytes) else ""
+def _text(part: MIMEPart, find_encoding: Callable[[bytes], str] = lambda _: WESTERN) -> str:
+    """The text of a part. Of one that says no character set, or that of plain English, the bytes tell it."""
+    with suppress(LookupError, ValueError):  # a character set that nobody knows
+        if lookup(part.get_content_charset("ascii")).name != "ascii":
+            return str(part.get_content())
+    content = part.get_payload(decode=True)
+    return decode_bytes(content, find_encoding) if isinstance(content, bytes) else ""

@@ -14,10 +14,11 @@ from assistant.text.chunks import Block
 
 SUFFIXES = (".md", ".markdown")
 RECORDS = False
-# Nothing, or lines that begin with a key, between two rules; any other text there is the document's.
+# Nothing, or a key and what may stand below one, between two rules; any other text there is the document's.
+_KEY = r"""[\w"'$@][\w "'.$@/:-]{0,40}:(?:[ ].*)?\n"""
 _FRONT_MATTER = re.compile(
-    r"""\A---\n
-    (?: (?:[ \t]*\n)* | (?:[ \t]*(?:\#.*)?\n)* [\w"'][\w "'.-]{0,40}:(?:[ ].*)?\n (?:(?!---\n).*\n)* )
+    rf"""\A---\n
+    (?: (?:[ \t]*\n)*+ | (?:[ \t]*(?:\#.*)?\n)*+ {_KEY} (?: {_KEY} | (?:\#|[ \t]|-[ \t]|[]}}]).*\n | -?\n )*+ )
     ---\n""",
     re.VERBOSE,
 )

@@ -42,6 +42,10 @@ _HYPHEN = re.compile(r"(?<=[a-zà-ÿ])-\n(?=[a-zà-ÿ])")
 _DIVIDED = "\ufffe"
 _ENDED = (".", "!", "?", ":", "…", "。", "！", "？", '"', "”", "’", "»", ")")
 _DIGITS = re.compile(r"\d+")
+# Characters without width: a paragraph of nothing else says nothing.
+_WITHOUT_WIDTH = "\u200b\u200c\u200d\u2060\ufeff"
+# Without anything around it, a number may as well be a sum or a year.
+_BARE_NUMBER = re.compile(r"\s*-?\d{1,4}\s*")
 _PAGE_NUMBER = re.compile(
     r"""[\s|–—-]*+ (?:page|p\.)? \s*+
     (?: \d{1,4} | (?=[ivxl]) (?:xc|xl|l?x{0,3}) (?:ix|iv|v?i{0,3}) )
@@ -178,7 +182,8 @@ def _between(
 
 
 def _paragraphs(lines: Sequence[str], page: int) -> Iterator[Piece]:
-    return (Piece(paragraph, page=page) for paragraph in paragraphs(_HYPHEN.sub("", "\n".join(lines))))
+    found = paragraphs(_HYPHEN.sub("", "\n".join(lines)))
+    return (Piece(paragraph, page=page) for paragraph in found if paragraph.strip(_WITHOUT_WIDTH + " "))
 
 
 def _without_margins(pages: list[str]) -> list[str]:
@@ -189,10 +194,10 @@ def _without_margins(pages: list[str]) -> list[str]:
 
 
 def _headless(pages: list[list[str]]) -> list[list[str]]:
-    running = _running(pages)
-    bodies = [_from_text_on(lines, running) for lines in pages]
+    running, leads = _running(pages), _leads(pages)
+    bodies = [_from_text_on(lines, running, n, leads) for n, lines in enumerate(pages)]
     # Tickets, one a page, are alike from head to foot.
-    return bodies if any(bodies) else [_from_text_on(lines, ()) for lines in pages]
+    return bodies if any(bodies) else [_from_text_on(lines, (), n, leads) for n, lines in enumerate(pages)]
 
 
 def _running(pages: list[list[str]]) -> set[str]:
@@ -204,10 +209,26 @@ def _running(pages: list[list[str]]) -> set[str]:
     return {head for head, count in counts.items() if count > len(pages) / 2 and any(map(str.isalpha, head))}
 
 
-def _from_text_on(lines: list[str], running: Collection[str]) -> list[str]:
+def _leads(pages: list[list[str]]) -> set[int]:
+    """By how much bare numbers among the first lines are ahead of their pages, where two pages have the same."""
+    leads = [
+        {int(line) - page for line in lines[:RUNNING_LINES] if _BARE_NUMBER.fullmatch(line)}
+        for page, lines in enumerate(pages)
+    ]
+    return {lead for lead, count in Counter(chain.from_iterable(leads)).items() if count > 1}
+
+
+def _is_page_number(line: str, page: int, leads: Collection[int]) -> bool:
+    """Whether a line says the number of its page; a bare number does where it goes up with the pages."""
+    if _BARE_NUMBER.fullmatch(line):
+        return int(line) - page in leads
+    return _PAGE_NUMBER.fullmatch(line) is not None
+
+
+def _from_text_on(lines: list[str], running: Collection[str], page: int, leads: Collection[int]) -> list[str]:
     has_number = False
     for n, line in enumerate(lines[:RUNNING_LINES]):
-        is_number = not has_number and _PAGE_NUMBER.fullmatch(line) is not None
+        is_number = not has_number and _is_page_number(line, page, leads)
         if line.strip() and not is_number and _without_digits(line) not in running:
             return lines[n:]
         has_number = has_number or is_number
@@ -236,5 +257,6 @@ def _runs_on(piece: Piece) -> bool:
 def _sentence_at(text: str) -> str:
     """The sentence that `text` begins with; nothing where that doesn't end."""
     start = text[:SENTENCE_CHARS]
-    sentence = start[: sentences(start)[0].end]
+    spans = sentences(start)  # none where the first characters are all without width
+    sentence = start[: spans[0].end] if spans else ""
     return sentence if sentence.endswith(_ENDED) else ""

@@ -18,6 +18,7 @@ from assistant.text.sentences import clean
 
 _PARAGRAPH = re.compile(r"\n\s*\n")
 _SPACE = re.compile(r"\s+")
+_EXPONENT = re.compile(r"\s*[+−–-]?\d")
 # A list of terms: each begins a line; what it means stands behind a colon, after a few words, or indented below.
 _ENTRY = re.compile(r"\n(?=\S)")
 _DEFINITION = re.compile(r"(?:[^\s:]+ ){0,2}[^\s:]+: +\S|[^\n]{1,60}\n +\S")
@@ -38,6 +39,8 @@ UNPACKED_TIMES = 50
 UNPACKED_CHARS = 50_000_000
 # A longer title is none, but a heading that was never closed; it stands in every passage below it.
 TITLE_CHARS = 200
+# So long may the sign of a footnote be: "[citation needed]".
+FOOTNOTE_CHARS = 40
 _HEADING_SEPARATOR = " > "
 _BYTE_ORDER_MARKS = {BOM_UTF8: "utf-8-sig", BOM_UTF16_LE: "utf-16", BOM_UTF16_BE: "utf-16"}
 # What most text is in that is not in UTF-8.
@@ -98,15 +101,26 @@ class _Section:
 
 
 def load_text(path: Path, find_encoding: Callable[[bytes], str] = lambda _: WESTERN) -> str:
-    """A file's text, in UTF-8, UTF-16 (with a byte order mark) or else the encoding that `find_encoding` finds.
+    """A file's text with all line ends alike; the encoding is as `decode_bytes` has it.
 
     Raises:
         LibraryError: the file is binary.
     """
-    text = _decoded(path.read_bytes(), find_encoding).replace("\r\n", "\n").replace("\r", "\n")
+    text = decode_bytes(path.read_bytes(), find_encoding).replace("\r\n", "\n").replace("\r", "\n")
     if sum(char in _CONTROLS for char in text) > CONTROLS_MOST * len(text):
         raise LibraryError("it is not text")
     return text
+
+
+def decode_bytes(data: bytes, find_encoding: Callable[[bytes], str] = lambda _: WESTERN) -> str:
+    """What bytes say in UTF-8, UTF-16 (with a byte order mark) or else the encoding that `find_encoding` finds."""
+    marked_encoding = next((encoding for mark, encoding in _BYTE_ORDER_MARKS.items() if data.startswith(mark)), "")
+    if marked_encoding:
+        return data.decode(marked_encoding, "replace")
+    text = data.decode("utf-8", "replace")
+    beyond_ascii = len(text) - len(text.encode("ascii", "ignore"))
+    damaged_count = text.count("\ufffd") - data.count("\ufffd".encode())
+    return text if damaged_count <= DAMAGED_MOST * beyond_ascii else data.decode(find_encoding(data), "replace")
 
 
 def load_lines(path: Path) -> Iterator[str]:
@@ -148,6 +162,16 @@ def title_of(path: Path) -> str:
 def tidy(text: str) -> str:
     """One line of text, with single spaces and no control characters."""
     return _SPACE.sub(" ", clean(text))
+
+
+def superscript(text: str, before: str) -> str:
+    """A superscript as it stands behind other text: a number behind a digit is an exponent ("10^6")."""
+    return f"^{text}" if before[-1:].isdecimal() and _EXPONENT.match(text) else text
+
+
+def is_footnote(text: str) -> bool:
+    """Whether a superscript that is a link, or holds one, leads to a footnote: it is short."""
+    return len(text) <= FOOTNOTE_CHARS
 
 
 def title_line(text: str) -> str:
@@ -267,13 +291,3 @@ def _lines(file: IO[str], max_chars: int | None) -> Iterator[str]:
         if max_chars and total > max_chars:
             raise LibraryError(f"it unpacks to more than {max_chars:,} characters; unpack it first")
         yield line.rstrip("\r\n")
-
-
-def _decoded(data: bytes, find_encoding: Callable[[bytes], str]) -> str:
-    marked_encoding = next((encoding for mark, encoding in _BYTE_ORDER_MARKS.items() if data.startswith(mark)), "")
-    if marked_encoding:
-        return data.decode(marked_encoding, "replace")
-    text = data.decode("utf-8", "replace")
-    beyond_ascii = len(text) - len(text.encode("ascii", "ignore"))
-    damaged_count = text.count("\ufffd") - data.count("\ufffd".encode())
-    return text if damaged_count <= DAMAGED_MOST * beyond_ascii else data.decode(find_encoding(data), "replace")
