@@ -13,6 +13,7 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +43,11 @@ _EMPTY = frozenset(
     "i i'm i've i'd my a an the am is are was be have has own got do does did to of in on at as with for and or we our "
     "years old year really also currently just now very always usually".split()
 )
+# Where something else begins in a statement: behind these the words before are not named more closely.
+_PHRASE_END = re.compile(
+    r"[^\w\s'’-]|\b(?:since|from|by|after|before|because|but|when|while|who|which|that|than|about|near|during|until)\b"
+)
+_OTHER = re.compile(r"(?:.*\bthat )?(?:my|our) (\w+)", re.IGNORECASE)
 _NUMBERS = {word: str(n) for n, word in enumerate("zero one two three four five six seven eight nine ten".split())}
 _DENIALS = frozenset("not no never n't don't can't isn't aren't doesn't without quit stopped stop gave".split())
 _SYNONYMS = {
@@ -204,7 +210,7 @@ def _joined(texts: Sequence[str]) -> str:
 
 def _is_known(text: str, facts: Sequence[Fact], embedder: Embedder) -> bool:
     """Whether a fact says it already."""
-    is_said = any(entails(part, text) for fact in facts for part in _parts(fact.in_english))
+    is_said = any(_says(part, text) for fact in facts for part in _parts(fact.in_english))
     return is_said or _is_close(text, [fact.in_english for fact in facts], embedder)
 
 
@@ -215,10 +221,34 @@ def _parts(fact: str) -> tuple[str, ...]:
 
 
 def entails(known_text: str, text: str) -> bool:
-    """Whether a text that is known has all telling words and numbers of another, and denies no more or less."""
+    """Whether a text that is known has all telling words and numbers of another, and denies no more or less.
+
+    What it says of somebody else ("My father has diabetes") says nothing of its writer.
+    """
     old, new = _meaning(known_text), _meaning(text)
     telling = new.words | new.numbers
-    return bool(telling) and telling <= old.words | old.numbers and new.denied == old.denied
+    if not telling or not telling <= old.words | old.numbers or new.denied != old.denied:
+        return False
+    return _other_person(known_text) in {"", _other_person(text)}
+
+
+def _says(known_text: str, text: str) -> bool:
+    """Whether a known fact says all of a statement: as `entails`, and each of its words stands by itself there, too.
+
+    Whoever is allergic to coconut milk may drink milk.
+    """
+    if not entails(known_text, text):
+        return False
+    telling = _meaning(text).words | _meaning(text).numbers
+    phrases = ([_telling_word(word) for word in _WORD.findall(part)] for part in _PHRASE_END.split(known_text.lower()))
+    neighbours = ({*pair} for words in phrases for pair in pairwise(words) if all(pair))
+    return all(pair <= telling or not pair & telling for pair in neighbours)
+
+
+def _other_person(text: str) -> str:
+    """Whom a statement is about, if it begins with them ("My father ..."); "" for its writer."""
+    match = _OTHER.match(text)
+    return match[1].lower() if match else ""
 
 
 def _is_close(text: str, known_texts: Sequence[str], embedder: Embedder) -> bool:
@@ -235,7 +265,7 @@ def _is_close(text: str, known_texts: Sequence[str], embedder: Embedder) -> bool
 
 
 def _contradicts(text: str, known_text: str) -> bool:
-    if entails(known_text, text):
+    if _says(known_text, text):
         return False
     old, new = _meaning(known_text), _meaning(text)
     if new.denied != old.denied:
@@ -261,13 +291,18 @@ def _meaning(text: str) -> _Meaning:
     for word in _WORD.findall(_WHEN.sub("", text.lower()).replace("can't stand", "hate").replace("gave up", "gave")):
         if word in _DENIALS or word in _AVERSIONS:
             denied = not denied
-        if word in _AVERSIONS:
-            words.add("like")
-        elif word.isdigit() or word in _NUMBERS:
-            numbers.add(_NUMBERS.get(word, word))
-        elif word not in _EMPTY and word not in _DENIALS:
-            words.add(_SYNONYMS.get(word, _stem(word)))
+        if telling_word := _telling_word(word):
+            (numbers if telling_word.isdigit() else words).add(telling_word)
     return _Meaning(frozenset(words), frozenset(numbers), denied)
+
+
+def _telling_word(word: str) -> str:
+    """A word as it is compared with others, "" for one that tells nothing by itself."""
+    if word in _AVERSIONS:
+        return "like"
+    if word.isdigit() or word in _NUMBERS:
+        return _NUMBERS.get(word, word)
+    return "" if word in _EMPTY or word in _DENIALS else _SYNONYMS.get(word, _stem(word))
 
 
 def _stem(word: str) -> str:

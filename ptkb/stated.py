@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from assistant.protocols import Embedder
 from assistant.types import Exchange, Fact, TurnInput, new_id
-from ptkb.extract import entails, lasting_statements, unknown_statements
+from ptkb.extract import entails, lasting_statements, outdated_facts, unknown_statements
 
 
 def stated_before(turn: TurnInput, embedder: Embedder) -> list[Fact]:
@@ -20,14 +20,25 @@ def stated_before(turn: TurnInput, embedder: Embedder) -> list[Fact]:
         if exchange.asks == "forget":
             stated_facts = [fact for fact in stated_facts if not entails(exchange.question, fact.text)]
         texts = exchange.stated if exchange.turn else lasting_statements(exchange.utterance, embedder)
-        stated_facts += _facts(unknown_statements(texts, [*turn.known, *stated_facts], embedder), exchange)
+        stated_facts += _facts(unknown_statements(texts, _in_force([*turn.known, *stated_facts]), embedder), exchange)
     return stated_facts
 
 
-def stated_now(turn: TurnInput, embedder: Embedder) -> list[Fact]:
-    """What the message itself states (`turn.stated`) and no fact says that is switched on."""
-    new_texts = unknown_statements(turn.stated, [fact for fact in turn.known if fact.on], embedder)
+def stated_now(turn: TurnInput, earlier_facts: Sequence[Fact], embedder: Embedder) -> list[Fact]:
+    """What the message itself states (`turn.stated`) and no stored fact says that is switched on and holds still.
+
+    One that an earlier message contradicts (`earlier_facts`) holds no more: what it says may be said again.
+    """
+    facts = [fact for fact in turn.known if fact.on]
+    still_valid_ids = {fact.id for fact in _in_force([*facts, *earlier_facts])}
+    new_texts = unknown_statements(turn.stated, [fact for fact in facts if fact.id in still_valid_ids], embedder)
     return list(_facts(new_texts, turn))
+
+
+def _in_force(facts: Sequence[Fact]) -> list[Fact]:
+    """The facts that no newer one contradicts."""
+    contradicted_ids = outdated_facts(facts)
+    return [fact for fact in facts if fact.id not in contradicted_ids]
 
 
 def _facts(texts: Sequence[str], source: Exchange | TurnInput) -> Iterator[Fact]:

@@ -228,6 +228,20 @@ def test_what_stands_beside_a_fact_replaces_nothing(embedder: Embedder, known: s
 @pytest.mark.parametrize(
     ("known", "message"),
     [
+        ("I'm allergic to coconut milk.", "I'm allergic to milk."),
+        ("My father has diabetes.", "I have diabetes."),
+        ("My son is allergic to nuts.", "I'm allergic to nuts."),
+        ("My wife is vegan.", "I'm vegan."),
+        ("I have a dog allergy.", "I have a dog."),
+    ],
+)
+def test_what_is_known_of_another_person_or_thing_is_not_known(embedder: Embedder, known: str, message: str) -> None:
+    assert [offer.text for offer in offers(message, facts(known), embedder)] == [message]
+
+
+@pytest.mark.parametrize(
+    ("known", "message"),
+    [
         ("I'm vegetarian and lactose intolerant.", "I'm vegetarian, what should I eat?"),
         ("I am allergic to peanuts", "I'm allergic to peanuts!"),
         ("I have a peanut allergy.", "I'm allergic to peanuts."),

@@ -17,7 +17,7 @@ from assistant.steps import facts, recall, rewrite
 from assistant.types import Answer, Exchange, Fact, RankedFact, Turn, now
 from tests.scripted import ScriptedLLM
 
-VEGAN, BERLIN = "I'm vegan.", "I live in Berlin."
+VEGAN, BERLIN, PARIS = "I'm vegan.", "I live in Berlin.", "I live in Paris."
 
 
 def said(text: str, *stated: str, days: int = -1, **more: object) -> Exchange:
@@ -73,6 +73,23 @@ def test_a_sentence_that_also_asks_stays_whole(of, message: str) -> None:
     turn = of(message)
     assert turn.rest == ""
     assert turn.request == message
+
+
+@pytest.mark.parametrize(
+    ("known", "messages", "holds"),
+    [
+        ((), (BERLIN, PARIS, BERLIN), BERLIN),
+        ((), (VEGAN, "I'm not vegan.", VEGAN), VEGAN),
+        ((BERLIN,), (PARIS, BERLIN), BERLIN),
+    ],
+)
+def test_what_is_said_again_after_something_else_holds_again(
+    of, known: tuple[str, ...], messages: tuple[str, ...], holds: str
+) -> None:
+    history = [said(message, message, days=n - 9) for n, message in enumerate(messages)]
+    known_facts = [stored(text, -20) for text in known]
+    for turn in (of("What could I do?", *history, known=known_facts), of(holds, *history[:-1], known=known_facts)):
+        assert [fact.text for fact in turn.facts] == [holds]
 
 
 def test_what_an_earlier_message_states_is_ranked_like_a_fact(of) -> None:

@@ -25,10 +25,9 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG00
     knobs, embedder = parts.settings.facts, parts.embedder
     stated = lasting_statements(turn.utterance_in_english, embedder)
     turn = replace(turn, stated=stated, rest=without_statements(turn.utterance_in_english, embedder) if stated else "")
-    stated_facts = stated_now(turn, embedder)
-    earlier_facts = [
-        fact for fact in stated_before(turn, embedder) if unknown_statements([fact.text], stated_facts, embedder)
-    ]
+    earlier_facts = stated_before(turn, embedder)
+    stated_facts = stated_now(turn, earlier_facts, embedder)
+    earlier_facts = [fact for fact in earlier_facts if unknown_statements([fact.text], stated_facts, embedder)]
     facts = [*turn.known, *earlier_facts, *stated_facts]
     contradicted_ids = outdated_facts(facts)
     ranked = rank(
