@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -82,3 +83,14 @@ def test_search_within_documents_looks_past_the_others() -> None:
     assert [one.id for one in inside.search("x", 3)] == ["b-50", "b-100", "b-150"]
     assert [one.id for one in inside.search("x", 9)] == ["b-50", "b-100", "b-150", "b-200"]
     assert inside.search("x", 0) == []
+
+
+@pytest.mark.parametrize("name", ["रेसिपी", "สูตรอาหาร", "été", "食谱"])
+def test_names_of_any_script_are_names_however_their_letters_are_put_together(settings: Settings, name: str) -> None:
+    make("ann", unicodedata.normalize("NFD", name), settings)
+    assert list(collections("ann", settings)) == [unicodedata.normalize("NFC", name)]
+    for form in ("NFC", "NFD"):
+        mentioned = f"@{unicodedata.normalize(form, name)} how long?"
+        assert split_mention(mentioned, "ann", settings) == (f"@{unicodedata.normalize('NFC', name)}", "how long?")
+    for wrong in ("\u0301", "a b", "-", "a!"):
+        assert "can't be named" in refused(make, "ann", wrong, settings)

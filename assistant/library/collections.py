@@ -7,6 +7,7 @@ alone are one. `settings` say where libraries are, in every function here.
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from assistant.library.shelves import library_folder, locked, own_library
 from assistant.settings import Settings
 
 FILE = "collections.json"
+# Categories of the vowel signs and accents that words of some scripts have beside their letters.
+_MARKS = frozenset({"Mn", "Mc"})
 # Before the name of a collection, in messages and where a library is chosen; and what stands for no collection.
 MARK, ALL = "@", "all"
 COLLECTIONS_MOST = 100
@@ -44,6 +47,7 @@ def make(user: str, name: str, settings: Settings) -> None:
     Raises:
         LibraryError: it can't be named so, there is one of this name, or there are too many.
     """
+    name = unicodedata.normalize("NFC", name)
     if not _is_valid_name(name):
         raise LibraryError(
             f"A collection can't be named '{name[:50]}'; use up to {NAME_CHARS} letters, digits, - and _."
@@ -135,8 +139,8 @@ def split_mention(utterance: str, user: str, settings: Settings) -> tuple[str, s
 
 def _is_valid_name(name: str) -> bool:
     """Whether a collection may have this name, which has to be one word of a message."""
-    stripped_name = name.replace("-", "").replace("_", "")
-    return len(name) <= NAME_CHARS and name[:1].isalnum() and stripped_name.isalnum() and name.casefold() != ALL
+    are_valid = all(char in "-_" or char.isalnum() or unicodedata.category(char) in _MARKS for char in name)
+    return len(name) <= NAME_CHARS and name[:1].isalnum() and are_valid and name.casefold() != ALL
 
 
 def _stored_name(name: str, existing_collections: Collections) -> str:
@@ -150,9 +154,13 @@ def _stored_name(name: str, existing_collections: Collections) -> str:
 
 def _match_or_empty(name: str, existing_collections: Collections) -> str:
     """The existing name that is the same but for capitals, as it was given; "" where there is none."""
-    return next(
-        (existing_name for existing_name in existing_collections if existing_name.casefold() == name.casefold()), ""
-    )
+    key = _comparison_key(name)
+    return next((existing_name for existing_name in existing_collections if _comparison_key(existing_name) == key), "")
+
+
+def _comparison_key(name: str) -> str:
+    """What two names have in common that differ in capitals, or in how their letters are put together."""
+    return unicodedata.normalize("NFC", name).casefold()
 
 
 def _document_ids(user: str, settings: Settings) -> set[str]:
