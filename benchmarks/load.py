@@ -284,7 +284,7 @@ def _watched(server: psutil.Process, results: LoadResults) -> Iterator[None]:
 
 def percentile(values: Sequence[float], percent: int) -> float:
     """A percentile; -1 where there are too few values."""
-    return quantiles(values, n=100)[percent - 1] if len(values) > 1 else -1.0
+    return quantiles(values, n=100, method="inclusive")[percent - 1] if len(values) > 1 else -1.0
 
 
 def load(
