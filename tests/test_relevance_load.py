@@ -16,6 +16,7 @@ from assistant.errors import DataError, ModelError, SettingsError
 from assistant.judges import packed
 from assistant.judges.load import relevance as load_estimator
 from assistant.judges.relevance.blend import AGAIN, AGAIN_WORDS, NAME, Blend, TwoStageEstimator, fit
+from assistant.judges.relevance.cached_estimator import CachedEstimator
 from assistant.judges.relevance.calibration import Calibration
 from assistant.judges.relevance.estimators.cross_encoder import CrossEncoderEstimator
 from assistant.judges.relevance.load import CALIBRATION, load, load_calibrated
@@ -136,6 +137,14 @@ def test_a_larger_one_reads_again_what_a_quick_one_finds_first() -> None:
     assert TwoStageEstimator(judge, quick, Blend("", 2.0, 3.0, 1.0)).estimate("where", [], Event()) == []
 
 
+def test_what_two_stages_cache_of_a_text_is_the_same_beside_any_others() -> None:
+    passages = [Passage(str(n), "", f"walk {n} " * (AGAIN_WORDS // 2)) for n in range(AGAIN + 2)]
+    estimator = TwoStageEstimator(Numbers(), Numbers(), Blend("", 0.2, 0.3, 1.0))
+    cached = estimator.with_stages(CachedEstimator)
+    for some in (passages, passages[:1], passages[:3]):
+        assert cached.estimate("where", some, Event()) == estimator.estimate("where", some, Event())
+
+
 @pytest.mark.parametrize(("words", "read"), [(AGAIN_WORDS // 20 - 1, 20), (AGAIN_WORDS // 10 - 1, 10)])
 def test_of_short_passages_a_larger_one_reads_as_many_as_it_would_read_words(words: int, read: int) -> None:
     passages = [Passage(str(n), "", "walk " * words) for n in range(30)]
@@ -217,6 +226,15 @@ class Places:
     def estimate(self, question, passages, stop) -> list[Relevance]:
         self.asked += [list(passages)] if passages else []
         return [Relevance.of_score(score) for score in self._scores[: len(passages)]]
+
+
+class Numbers:
+    """Gives each passage its number."""
+
+    name, calibration = "numbers", ""
+
+    def estimate(self, question, passages, stop) -> list[Relevance]:
+        return [Relevance.of_score(float(passage.id)) for passage in passages]
 
 
 class Sure:

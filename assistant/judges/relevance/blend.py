@@ -9,7 +9,7 @@ it is the small one's score. The paper has no such combination.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import accumulate
@@ -85,6 +85,10 @@ class TwoStageEstimator:
     def __init__(self, judge: Estimator, quick: Estimator, blend: Blend) -> None:
         self.name = f"{judge.name}+{quick.name}"
         self._judge, self._quick, self._blend = judge, quick, blend
+
+    def with_stages(self, change: Callable[[Estimator], Estimator]) -> TwoStageEstimator:
+        """The same with both of its estimators changed so."""
+        return TwoStageEstimator(change(self._judge), change(self._quick), self._blend)
 
     def estimate(self, question: str, passages: Sequence[Passage], stop: Event) -> list[Relevance]:
         """One estimate for each passage; see `Estimator`."""

@@ -77,7 +77,7 @@ def chosen(
     if isinstance(module, estimators.PromptedModule):
         asking, calibration_path = module.asking, Path(knobs.calibration) if knobs.calibration else None
         return lambda llm: _calibrated(asking(llm), calibration_path)
-    estimator = CachedEstimator(_trained_estimator(module, settings, progress, embedder, instead))
+    estimator = _trained_estimator(module, settings, progress, embedder, instead)
     return lambda _: estimator
 
 
@@ -103,7 +103,19 @@ def _trained_estimator(
             raise
         instead("relevance", error)
         folder, judge = SHIPPED, _estimator_in(SHIPPED, embedder, settings, progress)
-    return _calibrated(judge, Path(knobs.calibration) if knobs.calibration else _calibration_in(folder))
+    return _calibrated(_cached(judge), Path(knobs.calibration) if knobs.calibration else _calibration_in(folder))
+
+
+def _cached(estimator: Estimator) -> Estimator:
+    """The estimator with a cache; of two stages each has its own.
+
+    What these say of a text together depends on the texts beside it, and mustn't be taken for another list of texts.
+    """
+    from assistant.judges.relevance.blend import TwoStageEstimator  # noqa: PLC0415
+
+    if isinstance(estimator, TwoStageEstimator):
+        return estimator.with_stages(CachedEstimator)
+    return CachedEstimator(estimator)
 
 
 def _estimator_in(folder: Path, embedder: Embedder | None, settings: Settings, progress: Progress) -> Estimator:
