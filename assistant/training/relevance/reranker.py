@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from assistant.experiment.datasets import sample
+from assistant.experiment.datasets import equal_parts, sample
 from assistant.judges.examples import examples
 from assistant.protocols import Progress, Retriever, silent
 from assistant.training.relevance.pairs import make_pairs, quoted_pairs, write_search_corpus, written_pairs
@@ -74,8 +74,7 @@ def _own_pairs(split: Split, pairs: Sequence[LabelledPair], plan: Plan, most: in
     passages = [pair.second for pair in pairs]
     sets = [quoted_pairs(read_quoted(split, [path]), messages, passages, plan.seed) for path in QUOTED_PATHS]
     sets.append(written_pairs(read_written(split), plan.seed))
-    even_share = most // len(sets)
-    return [pair for found in sets for pair in _sampled(untruncated_pairs(found, plan), even_share, plan.seed)]
+    return equal_parts([untruncated_pairs(found, plan) for found in sets], most, plan.seed)
 
 
 def _sampled(pairs: list[LabelledPair], most: int, seed: int) -> list[LabelledPair]:
