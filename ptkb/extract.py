@@ -287,7 +287,7 @@ def _same_slot(pattern: re.Pattern[str], text: str, known_text: str) -> bool:
 
 @cache
 def _meaning(text: str) -> _Meaning:
-    words, numbers, denied = set(), set(), False
+    words, numbers, denied = set[str](), set[str](), False
     for word in _WORD.findall(_WHEN.sub("", text.lower()).replace("can't stand", "hate").replace("gave up", "gave")):
         if word in _DENIALS or word in _AVERSIONS:
             denied = not denied
