@@ -476,6 +476,14 @@ class Settings(BaseSettings):
         """What is said outright, then the environment; no .env, no secrets folder."""
         return init_settings, env_settings
 
+    @field_validator("data_dir", mode="before")
+    @classmethod
+    def _refuse_nowhere(cls, folder: Any) -> Any:
+        """An empty path would be the current folder, in which nobody would look for their data."""
+        if folder == "":
+            raise ValueError("it is empty; name a folder, or leave it out")
+        return folder
+
     @field_validator("data_dir")
     @classmethod
     def _expand_home(cls, folder: Path) -> Path:
@@ -541,7 +549,7 @@ def load(file: Path | None = None, **overrides: Any) -> Settings:
     except VariableError as error:
         raise SettingsError(
             f"The environment can't be read ({error}); give each setting a variable of its own, such as"
-            " SEQUITUR_LLM__MODEL=fast."
+            " SEQUITUR_LLM__MODEL=fast, and lists and tables as JSON, such as SEQUITUR_WEB__ADMINS='[\"ann\"]'."
         ) from error
     except ValidationError as error:
         first_error = error.errors()[0]

@@ -198,9 +198,10 @@ class Ptkb:
         return "".join(f"{chr(39) * _is_formula(text)}{text}\n" for text in texts)
 
     def export_json(self, user: str) -> str:
-        """The facts as a JSON list of objects with text, on, source, created and changed (ISO 8601, UTC)."""
+        """The facts as a JSON list of objects with id, text, on, source, created and changed (ISO 8601, UTC)."""
         entries = [
             {
+                "id": fact.id,
                 "text": fact.text,
                 "on": fact.on,
                 "source": fact.source,

@@ -74,7 +74,7 @@ def test_a_setting_that_is_none(tmp_path: Path) -> None:
 def test_a_port_that_is_none(tmp_path: Path) -> None:
     done = run(tmp_path, "--port", "99999")
     assert done.returncode == 2
-    assert "--port" in done.stderr
+    assert "Error: Invalid value for '--port'" in done.stderr, "as `python -m assistant serve` says it"
     assert "Traceback" not in done.stderr
 
 

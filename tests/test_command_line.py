@@ -14,6 +14,7 @@ from typer.testing import CliRunner, Result
 
 from assistant.__main__ import COMMANDS, app, load, main
 from assistant.commands import ask
+from assistant.commands.common import print_table
 from assistant.errors import ModelError, SequiturError
 from assistant.library.collections import make, put
 from assistant.library.index import add_documents, list_documents
@@ -63,6 +64,7 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
         (("facts", "add", ""), "The fact is empty; write a sentence about yourself."),
         (("facts", "remove", "none"), "There is no such fact"),
         (("facts", "import", "/nowhere.txt"), "/nowhere.txt"),
+        (("facts", "list", "--data-dir", ""), "it is empty; name a folder"),
         (("index", "/nowhere"), "Nothing was changed"),
         (("index", ".", "--library", ".."), "can't name a library"),
         (("index", "--delete", "--library", "nope"), "There is no library 'nope'"),
@@ -97,6 +99,8 @@ TRAIN = ("train", "relevance", "--out", "{folder}/trained", "--corpus", "{broken
         (("search", "oats"), "There is nothing to search yet; add documents"),
         (("search", "oats", "--k", "0"), "Invalid value for '--k'"),
         (("search", "oats", "--settings", "{broken}"), "is not valid TOML"),
+        (("serve", "--settings", "{folder}/loop.toml"), "'nope' is not one of the loops; there are: grg"),
+        (("ikat-index", "{broken}", "--passages", "{folder}/p", "--out", "{broken}"), "can't be written to"),
         (("mcp", "--settings", "/nowhere.toml"), "/nowhere.toml can't be read"),
         (("mcp", "--settings", "{broken}"), "is not valid TOML"),
         (("mcp", "--data-dir", "{broken}"), "can't be made (File exists); choose another"),
@@ -124,7 +128,22 @@ def test_missing_and_broken_files_and_impossible_numbers_are_told(
     for file in (broken, tables, tmp_path / "damaged/sequitur.sqlite3"):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text('{"id": 1\n' * 500)
+    (tmp_path / "loop.toml").write_text('[turn]\nloop = "nope"\n')
     assert says in told(*(word.format(broken=broken, folder=tmp_path) for word in arguments))
+
+
+def test_a_table_cuts_nothing_off(capsys: pytest.CaptureFixture[str]) -> None:
+    fact = "".join(f"私は{number}番目の趣味が好きです" for number in range(40))  # no space to break a line at
+    print_table(("id", "fact"), [("1", fact)])
+    assert fact in "".join(capsys.readouterr().out.split())
+
+
+def test_facts_are_listed_as_json_with_their_ids(tmp_path: Path) -> None:
+    def typed(*arguments: str) -> str:
+        return CliRunner().invoke(app, ["facts", *arguments, "--data-dir", str(tmp_path)]).stdout
+
+    id_ = typed("add", "I'm vegan.").strip()
+    assert [fact["id"] for fact in json.loads(typed("list", "--json"))] == [id_]
 
 
 def test_an_unknown_setting_is_named(told, tmp_path: Path) -> None:

@@ -61,6 +61,32 @@ def start(engine: str, tmp_path: Path, smollm_folder: Path) -> Iterator[Start]:
         process.communicate()
 
 
+@pytest.mark.parametrize(
+    ("redirection", "status", "says"),
+    [
+        (">&-", 0, ""),
+        ("2>&-", 0, ""),
+        ("<&- >&- 2>&-", 0, ""),
+        (">/dev/full", 2, "Error: The disk is full, so not all was written; free space, and run this again.\n"),
+    ],
+)
+@pytest.mark.parametrize("command", ["-m assistant --help", "app.py --help", "-m assistant facts list"])
+def test_where_the_output_cannot_go(command: str, redirection: str, status: int, says: str, tmp_path: Path) -> None:
+    values = {**os.environ, "SEQUITUR_DATA_DIR": str(tmp_path)}
+    line = f'exec "{sys.executable}" {command} {redirection}'
+    done = subprocess.run(["sh", "-c", line], cwd=ROOT, env=values, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (status, says)
+
+
+def test_a_file_takes_no_place_of_a_closed_stream() -> None:
+    program = (
+        "import sys; from assistant.commands.exit_status import end_with;"
+        " end_with(lambda: sys.exit(0 if open('/dev/null').fileno() > 2 else 9))"
+    )
+    done = subprocess.run(["sh", "-c", f'exec "{sys.executable}" -c "{program}" <&- >&- 2>&-'], cwd=ROOT, check=False)
+    assert done.returncode == 0
+
+
 @EITHER
 def test_after_an_answer(start: Start, tmp_path: Path) -> None:
     assert _status(start("-m", "assistant", "ask", "Hello, how are you?"), tmp_path) == 0

@@ -89,6 +89,22 @@ def test_a_variable_that_stands_for_a_whole_section_is_told(monkeypatch: pytest.
         load()
 
 
+def test_a_list_that_a_variable_gives_as_a_word_is_told_to_be_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEQUITUR_WEB__ADMINS", "ann")
+    with pytest.raises(SettingsError, match=r"as JSON, such as SEQUITUR_WEB__ADMINS='\[\"ann\"\]'"):
+        load()
+    monkeypatch.setenv("SEQUITUR_WEB__ADMINS", '["ann"]')
+    assert load().web.admins == ("ann",)
+
+
+def test_a_data_folder_without_a_name_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SettingsError, match=r"'data_dir' is not valid: .*it is empty; name a folder"):
+        load(written(tmp_path, 'data_dir = ""'))
+    monkeypatch.setenv("SEQUITUR_DATA_DIR", "")
+    with pytest.raises(SettingsError, match="'data_dir' is not valid"):
+        load()
+
+
 def test_the_data_folder_may_be_at_home(tmp_path: Path) -> None:
     assert load(written(tmp_path, 'data_dir = "~/data"\n')).data_dir == Path.home() / "data"
 

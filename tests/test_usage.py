@@ -58,6 +58,7 @@ def test_of_old_days_only_those_asked_for_count(engine: Engine) -> None:
     usage.begin("ann")
     assert [one.turns for one in usage.of_all(30)] == [1]
     assert [one.turns for one in usage.of_all(100 * 366)] == [2]
+    assert [one.turns for one in usage.of_all(10**12)] == [2], "longer than there are dates"
 
 
 def test_a_message_too_many_is_refused_before_anything_is_done(engine: Engine) -> None:

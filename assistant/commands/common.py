@@ -37,15 +37,25 @@ def print_text(text: str, console: Console = output_console) -> None:
 
 
 def print_table(heads: Sequence[str | Column], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table whose cells are texts as they are: brackets are no markup."""
-    table = Table(*heads, box=None)
+    """Print a table whose cells are texts as they are: brackets are no markup, and no word is cut off."""
+    table = Table(*(head if isinstance(head, Column) else Column(head, overflow="fold") for head in heads), box=None)
     for row in rows:
         table.add_row(*map(Text, row))
     output_console.print(table)
 
 
+def _folder(path: str) -> Path:
+    """The folder; an empty path would be the current one, in which nobody would look for their data."""
+    if not path:
+        raise typer.BadParameter("it is empty; name a folder, or leave the option out.")
+    return Path(path)
+
+
 Model = Annotated[str | None, typer.Option(help="The language model, as in the setting llm.model.")]
-DataDir = Annotated[Path | None, typer.Option("--data-dir", help="The folder that everything is written to.")]
+DataDir = Annotated[
+    Path | None,
+    typer.Option("--data-dir", parser=_folder, metavar="<path>", help="The folder that everything is written to."),
+]
 # Tables that compare ways to answer search as the papers do, unless told otherwise.
 ComparedRetriever = Annotated[
     RetrieverName,

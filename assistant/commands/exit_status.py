@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import atexit
+import errno
 import os
 import signal
 import sys
@@ -38,6 +39,7 @@ def end_with(command: Callable[[], object]) -> NoReturn:
     Python's own end is left out but for its exit functions: it kills the threads that are still inside a library, such
     as one that is loading a model, and that aborts the process when they hold objects of C++.
     """
+    _open_closed_streams()
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else whoever started it has it ignore Ctrl-C
         signal.signal(signal.SIGINT, _interrupt)
     status = _status(command)
@@ -46,7 +48,15 @@ def end_with(command: Callable[[], object]) -> NoReturn:
     signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))  # whoever can't wait for the closing
     status = _status(_exit_stack.close) or status
     atexit._run_exitfuncs()  # noqa: SLF001 - what Python itself would call now
-    os._exit(_flushed() or status)
+    flush_status = _flushed()
+    os._exit(status or flush_status)
+
+
+def _open_closed_streams() -> None:
+    """Open the streams that are closed, as by `>&-`: else a file takes their place, and a library may print into it."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
 
 
 def _interrupt(_: int, frame: FrameType | None) -> None:
@@ -77,6 +87,8 @@ def _status(work: Callable[[], object]) -> int:
         return end.code if isinstance(end.code, int) else GENERAL_ERROR if end.code else 0
     except KeyboardInterrupt:
         return INTERRUPTED
+    except OSError as error:
+        return _disk_status(error)
     except Exception:  # noqa: BLE001 - a bug, told as Python itself would tell it
         traceback.print_exc()
         return GENERAL_ERROR
@@ -87,6 +99,16 @@ def _flushed() -> int:
     try:
         sys.stdout.flush()
         sys.stderr.flush()
-    except OSError:  # whoever read the output has left
-        return GENERAL_ERROR
+    except OSError as error:
+        # whoever read the output may have left
+        return _disk_status(error) if error.errno == errno.ENOSPC else GENERAL_ERROR
     return 0
+
+
+def _disk_status(error: OSError) -> int:
+    """Tell of a full disk, which a person can mend, in one sentence, and of anything else as Python itself would."""
+    if error.errno != errno.ENOSPC:
+        traceback.print_exception(error)
+        return GENERAL_ERROR
+    print("Error: The disk is full, so not all was written; free space, and run this again.", file=sys.stderr)  # noqa: T201
+    return USER_ERROR

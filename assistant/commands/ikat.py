@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from assistant.commands.common import by_words, output_console, print_text
+from assistant.commands.common import by_words, create_results_folder, output_console, print_text
 from assistant.commands.experiment import corpus_index, load_turn_parts
 from assistant.commands.option_groups import ModelOptions
 from assistant.commands.progress_bars import with_bar
@@ -111,6 +111,7 @@ def index(
         raise DataError(
             "There is nothing to do; name files of ClueWeb22 to cut, --hashes to compare with, or --out to index into."
         )
+    create_results_folder(into)
     if paths:
         count = with_bar("Files", clueweb.write_passages, clueweb.collection_files(paths), passages)
         print_text(f"{passages}: {count:,} passages were added.")

@@ -12,7 +12,8 @@ import typer
 from assistant.commands.common import error_console, print_text, show_loading
 from assistant.commands.exit_status import USER_ERROR, at_end
 from assistant.commands.logs import write_logs
-from assistant.commands.option_groups import ModelOptions, with_option_groups
+from assistant.commands.option_groups import Group, ModelOptions
+from assistant.commands.turn_options import TurnOptions
 from assistant.errors import SequiturError
 from assistant.llm.known_models import KnownModels
 from assistant.parts import Loader
@@ -40,8 +41,10 @@ def serve(
 
 def main() -> None:
     """Serve as the command line says; an error that a person can mend is one sentence and exit code 2."""
+    app = Group(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    app.command()(serve)
     try:
-        typer.run(with_option_groups(serve))
+        app()
     except SequiturError as error:
         error_console.print(str(error), style="red", markup=False)
         sys.exit(USER_ERROR)
@@ -51,6 +54,7 @@ def _serve(settings: Settings) -> None:
     from assistant.web.server import furnish, serve  # noqa: PLC0415 - gradio takes seconds to import
 
     write_logs(settings.log)
+    TurnOptions().choices(settings)  # refuses a loop or a strategy that there is not before anybody asks
     loader = Loader(settings, KnownModels(settings).at_start())
     at_end(loader.close)
     house, logins = furnish(settings, loader)

@@ -189,7 +189,9 @@ class KnownModels:
             ModelError: it was never added, or the file can't be read or written.
         """
         if id_ not in {model.id for model in self.added()}:
-            raise ModelError("This server is not among those that were added; open the menu again to see which are.")
+            raise ModelError(
+                "This server is not among those that were added; the menu and `models servers list` show which are."
+            )
         self._change(lambda content: {"servers": _without(content.servers, id_)})
 
     def choose(self, id_: str) -> None:

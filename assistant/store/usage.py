@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import date
 
 from sqlalchemy import (
     Column,
@@ -77,8 +77,8 @@ class Usage:
         columns = [func.sum(column) for column in (_USAGE.c.turns, _USAGE.c.read, _USAGE.c.written, _USAGE.c.seconds)]
         query = select(_USAGE.c.user, *columns, func.max(_USAGE.c.day)).group_by(_USAGE.c.user)
         with self._engine.connect() as connection:
-            since = (database_time(connection) - timedelta(days=days - 1)).date().isoformat()
-            rows = connection.execute(query.where(_USAGE.c.day >= since)).all()
+            first_day = max(database_time(connection).toordinal() - days + 1, date.min.toordinal())
+            rows = connection.execute(query.where(_USAGE.c.day >= date.fromordinal(first_day).isoformat())).all()
         used = [UserUsage(row[0], int(row[1]), int(row[2]), int(row[3]), float(row[4]), row[5]) for row in rows]
         return sorted(used, key=lambda person: (-person.turns, person.user))
 
