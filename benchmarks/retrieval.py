@@ -58,6 +58,8 @@ Kind = Literal["bm25", "dense, exact", "dense, approximate", "hybrid"]
 SIZES = (10_000, 40_000, 200_000)
 SHOWN = 10
 BATCH = 1000
+# Settings that decide what searching finds.
+_SEARCH_SETTINGS = {"k1", "b", "rrf_k", "question_encoder"}
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -460,7 +462,8 @@ def retrieval(  # noqa: PLR0913 - the experiment's knobs
         )
     data = [fingerprint(path)[:16] for path in (corpus, questions, *(more or ()))]
     claim = {"data": data, "sizes": sizes, "encoded": encoded, "words": words, "limit": limit, "runs": runs,
-             "seed": seed, "encoder": settings.retrieve.encoder or settings.embedder.model}  # fmt: skip
+             "seed": seed, "encoder": settings.retrieve.encoder or settings.embedder.model,
+             **settings.retrieve.model_dump(include=_SEARCH_SETTINGS, exclude_defaults=True)}  # fmt: skip
     run = Run(into, claim, lambda row: str(row["key"]))
     plan = Plan.of(material, sizes, encoded, runs, settings)
     with bar("Vectors") as progress:

@@ -127,6 +127,8 @@ def test_everything_is_measured_and_a_broken_off_run_goes_on(data, tmp_path, mon
     monkeypatch.setattr(bench, "index_words", lambda *_: pytest.fail("indexed again"))
     assert run(data, tmp_path, encoder, *sizes, "--json").exit_code == 0
     assert len(kept.read_text().splitlines()) == len(rows)
+    monkeypatch.setenv("SEQUITUR_RETRIEVE__K1", "1.2")
+    assert "a run with another k1" in str(run(data, tmp_path, encoder, *sizes).exception)
 
 
 @pytest.mark.lucene

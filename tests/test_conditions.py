@@ -89,6 +89,19 @@ def test_models_in_folders_are_told_apart_by_their_weights(plain: Settings, tmp_
     assert model_of(with_llm(plain, model="fast")) == "fast"
 
 
+def test_estimators_and_calibrations_are_told_apart_by_what_is_in_them(plain: Settings, tmp_path: Path) -> None:
+    folder, file = tmp_path / "estimator", tmp_path / "calibration.json"
+    folder.mkdir()
+    chosen = plain.relevance.model_copy(update={"model": str(folder), "calibration": str(file)})
+    settings, told = plain.model_copy(update={"relevance": chosen}), set()
+    for weights, curve in ((b"first", "1"), (b"trained on", "1"), (b"trained on", "2")):
+        (folder / "model.safetensors").write_bytes(weights)
+        file.write_text(curve)
+        told.add(model_of(settings))
+    assert len(told) == 3
+    assert all(f"relevance.model = {folder} (estimator-" in one for one in told)
+
+
 def run_of(command: Callable[..., None], *words: object) -> None:
     app = typer.Typer()
     app.command()(command)

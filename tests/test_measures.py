@@ -19,6 +19,7 @@ SQUAD = Path(__file__).parents[2] / "shared" / "data" / "squad"
         ("Lyon", ["Paris"], 0, 0),
         ("", ["Paris"], 0, 0),
         ("The", ["a"], 1, 1),
+        ("", ["interventionism", "."], 0, 0),
         ("Paris", [], 0, 0),
     ],
 )

@@ -63,7 +63,8 @@ class RunOptions(ModelMeasurementOptions):
             resources = load()
             with bar(task.title) as progress:
                 task.fill(run, resources, progress, jobs)
-        summary = with_looked_at_remark(task.summarise(run.rows), (str(row["id"]) for row in run.rows.values()))
+        # the folder may hold rows of a larger sample, too
+        summary = with_looked_at_remark(task.summarise(run.rows), (str(run.rows[key]["id"]) for key in task.items))
         task.write(run, summary, command_line())
         for key, start in (("left_out", "Left out"), ("remarks", "Note")):
             for reason, count in summary.get(key, {}).items():

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+from assistant.experiment.datasets import fingerprint
 from assistant.llm.catalogue import Catalogue
 from assistant.llm.load import model_of as model_meant
 from assistant.llm.model_folders import name_of
@@ -34,11 +36,19 @@ def llm_of(settings: Settings) -> str:
 
 def _model_and_settings(settings: Settings, sections: Sequence[str]) -> str:
     changed_settings = [
-        f"{name}.{key} = {value}"
+        f"{name}.{key} = {_identified(value)}"
         for name in sections
         for key, value in getattr(settings, name).model_dump(exclude_defaults=True, exclude=_IGNORED.get(name)).items()
     ]
     return ", ".join([_model_name(settings), *changed_settings])
+
+
+def _identified(value: Any) -> Any:
+    """The value of a setting; one that is a file or a folder with the hash of what is there, as training changes it."""
+    path = Path(value).expanduser() if isinstance(value, str) and value else None
+    if path is not None and path.is_dir():
+        return f"{value} ({name_of(path)})"
+    return f"{value} ({fingerprint(path)[:8]})" if path is not None and path.is_file() else value
 
 
 def _model_name(settings: Settings) -> str:

@@ -22,13 +22,17 @@ Estimate = dict[str, float]
 
 
 def exact_match(answer: str, golds: Iterable[str]) -> float:
-    """1.0 if the normalised answer equals one of the normalised gold answers, else 0.0 (SQuAD, section 6.1)."""
-    return float(normalise(answer) in {normalise(gold) for gold in golds})
+    """1.0 if the normalised answer equals one of the normalised gold answers, else 0.0 (SQuAD, section 6.1).
+
+    No answer equals none, not even a gold "." or "the", of which nothing is left.
+    """
+    return float(bool(answer.strip()) and normalise(answer) in {normalise(gold) for gold in golds})
 
 
 def token_f1(answer: str, golds: Iterable[str]) -> float:
     """The best harmonic mean of token precision and recall over the gold answers (SQuAD, section 6.1)."""
-    return max((_f1(normalise(answer).split(), normalise(gold).split()) for gold in golds), default=0.0)
+    words = normalise(answer).split()
+    return max((_f1(words, normalise(gold).split()) for gold in golds if answer.strip()), default=0.0)
 
 
 def answer_recall(text: str, golds: Iterable[str]) -> float:
