@@ -14,7 +14,7 @@ from assistant.experiment.datasets import equal_parts, sample
 from assistant.judges.examples import examples
 from assistant.protocols import Progress, Retriever, silent
 from assistant.training.relevance.pairs import make_pairs, quoted_pairs, write_search_corpus, written_pairs
-from assistant.training.support.pairs import TRUE, Split, fold, read_material
+from assistant.training.support.pairs import TRUE, Split, fingerprints, fold, read_material
 from assistant.training.support.quoted import PATHS as QUOTED_PATHS
 from assistant.training.support.quoted import read_quoted
 from assistant.training.support.train import load_or_make_pairs, untruncated_pairs
@@ -47,7 +47,8 @@ def train(
         material = read_material(data, split)
         return make_pairs(material, indexed(write_search_corpus(material, data, folder / split)), plan.seed, silent)
 
-    all_pairs = load_or_make_pairs(folder, plan.seed, lambda: {"train": make_split("train"), "dev": make_split("dev")})
+    claim = {"seed": plan.seed, "material": fingerprints(data)}
+    all_pairs = load_or_make_pairs(folder, claim, lambda: {"train": make_split("train"), "dev": make_split("dev")})
     all_pairs = {name: untruncated_pairs(pairs, plan) for name, pairs in all_pairs.items()}
     own_pairs = _own_pairs("train", all_pairs["train"], plan, int(count * own_share)) if own_share else []
     pairs = own_pairs + _sampled(all_pairs["train"], count - len(own_pairs), plan.seed)

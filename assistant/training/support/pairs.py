@@ -27,7 +27,7 @@ from random import Random
 from typing import Any, Literal
 
 from assistant.errors import DataError
-from assistant.experiment.datasets import records
+from assistant.experiment.datasets import fingerprint, records
 from assistant.judges.support.trained import claimed
 from assistant.text.sentences import normalise, quote, sentences
 from assistant.training.support.edits import falsified, names, rephrased
@@ -37,6 +37,9 @@ from assistant.types import Passage
 
 Split = Literal["train", "dev", "test"]
 TRUE, PARTLY, FALSE = 1.0, 0.3, 0.0
+# The sets, by their places in the folder of the data.
+_SQUAD_QUESTIONS, _SETS = ("questions_v1.1", "questions_v2.0"), ("nq", "hotpotqa", "2wikimultihopqa")
+_MEDQUAD = Path("library", "medquad.jsonl.gz")
 # Words at the beginning of a reply that make its passage.
 _REPLY_WORDS = 80
 # Questions on diseases that one seed takes, so that they don't outweigh the other sets.
@@ -97,8 +100,8 @@ def read_material(folder: Path, split: Split) -> Material:
     """
     try:
         squad = _read_squad(folder / "squad", split)
-        set_names = ("nq", "hotpotqa", "2wikimultihopqa") if split != "test" else ()
-        medquad = (_read_medquad(folder / "library" / "medquad.jsonl.gz", split),) if split != "test" else ()
+        set_names = _SETS if split != "test" else ()
+        medquad = (_read_medquad(folder / _MEDQUAD, split),) if split != "test" else ()
         materials = (squad, *(_read_set(folder / name, split) for name in set_names), *medquad)
     except (KeyError, IndexError) as error:
         raise DataError(
@@ -111,6 +114,18 @@ def read_material(folder: Path, split: Split) -> Material:
         tuple(reply for material in materials for reply in material.replies),
         {passage_id: passages for material in materials for passage_id, passages in material.related_passages.items()},
     )
+
+
+def fingerprints(folder: Path) -> list[str]:
+    """What tells the sets in a folder from others: the hash of each of their files.
+
+    Raises:
+        DataError: one can't be read.
+    """
+    files = [folder / name / "corpus.jsonl.gz" for name in ("squad", *_SETS)]
+    files += [folder / "squad" / f"{name}.jsonl.gz" for name in _SQUAD_QUESTIONS]
+    files += [folder / name / "questions.jsonl.gz" for name in _SETS]
+    return [fingerprint(path) for path in (*files, folder / _MEDQUAD)]
 
 
 def fold(text: str, folds: int) -> int:
@@ -137,7 +152,7 @@ def _read_squad(folder: Path, split: Split) -> Material:
             passages_by_title[passage.title].append(passage)
     examples = {
         row["id"]: PassageQuestion(row["question"], next(iter(row["answers"]), ""), corpus[row["gold"][0]])
-        for name in ("questions_v1.1", "questions_v2.0")
+        for name in _SQUAD_QUESTIONS
         for row in _rows(folder / f"{name}.jsonl.gz")
         if _is_in_split(corpus[row["gold"][0]].title, split)
     }

@@ -18,7 +18,8 @@ from random import Random
 from assistant.experiment.datasets import read_models
 from assistant.judges.support.trained import claimed
 from assistant.text.sentences import normalise
-from assistant.training.support.pairs import FALSE, PARTLY, TRUE, Split, fold
+from assistant.training.support.apart import is_in_split
+from assistant.training.support.pairs import FALSE, PARTLY, TRUE, Split
 from assistant.training.trainer import LabelledPair
 
 PATHS = tuple(Path(__file__).with_name(name) for name in ("quoted.jsonl", "notes.jsonl", "advice.jsonl"))
@@ -41,11 +42,11 @@ class QuotedDocument:
 
 
 def read_quoted(split: Split, paths: Sequence[Path] = PATHS) -> list[QuotedDocument]:
-    """The documents of a split: a tenth of them for "dev", the others for "train"; none for "test"."""
+    """The documents of a split: a tenth of them for "dev", others for "train"; none for "test" (see `apart`)."""
     documents = [
         document for path in paths for document in read_models(path, QuotedDocument, "no document with questions")
     ]
-    return [document for document in documents if ("dev" if fold(document.titled, 10) == 0 else "train") == split]
+    return [document for document in documents if is_in_split(document.title, document.titled, split)]
 
 
 def pairs(documents: Sequence[QuotedDocument], seed: int) -> list[LabelledPair]:

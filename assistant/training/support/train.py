@@ -24,7 +24,16 @@ from assistant.protocols import Progress
 from assistant.training.loop import MODEL
 from assistant.training.support.entailment import FOLDER as ENTAILMENT
 from assistant.training.support.entailment import read_entailment
-from assistant.training.support.pairs import FALSE, TRUE, Material, Split, make_pairs, near_misses, read_material
+from assistant.training.support.pairs import (
+    FALSE,
+    TRUE,
+    Material,
+    Split,
+    fingerprints,
+    make_pairs,
+    near_misses,
+    read_material,
+)
 from assistant.training.support.quoted import PATHS as QUOTED_PATHS
 from assistant.training.support.quoted import pairs as quoted_pairs
 from assistant.training.support.quoted import read_quoted
@@ -81,7 +90,9 @@ def train(
         train_pairs = _enough_pairs(read_material(data, "train"), plan.seed, lesson.count)
         return {"train": train_pairs, "dev": make_pairs(read_material(data, "dev"), plan.seed + 1)}
 
-    saved_pairs, count = load_or_make_pairs(folder, plan.seed, make_splits), lesson.count
+    count = lesson.count
+    claim = {"seed": plan.seed, "material": fingerprints(data), "count": count}
+    saved_pairs = load_or_make_pairs(folder, claim, make_splits)
     own_sets = [lesson.repeats * untruncated_pairs(own_pairs, plan) for own_pairs in _own_pair_sets("train", plan.seed)]
     own_pairs = equal_parts(own_sets, int(count * lesson.own_share), plan.seed)
     entailment_pairs = untruncated_pairs(read_entailment(data / ENTAILMENT, plan.seed), plan)
@@ -268,12 +279,14 @@ def claim_only_auc(pairs: Sequence[LabelledPair], dev: Sequence[LabelledPair]) -
 
 
 def load_or_make_pairs(
-    folder: Path, seed: int, make_splits: Callable[[], Mapping[str, Sequence[LabelledPair]]]
+    folder: Path, claim: Mapping[str, Any], make_splits: Callable[[], Mapping[str, Sequence[LabelledPair]]]
 ) -> dict[str, list[LabelledPair]]:
     """The pairs of `make_splits`, "train" and "dev": made once and kept in the folder, since that takes minutes.
 
+    `claim` is all that determines them.
+
     Raises:
-        DataError: they can't be written, are broken, or were made with another seed.
+        DataError: they can't be written, are broken, or were made with another claim.
     """
     path = folder / PAIRS
     if not path.exists():
@@ -281,12 +294,12 @@ def load_or_make_pairs(
         with disk_errors_as(DataError, f"{folder} can't be written to"):
             folder.mkdir(parents=True, exist_ok=True)
             partial = path.with_suffix(".partial")
-            partial.write_text(json.dumps({"seed": seed, **rows}))
+            partial.write_text(json.dumps({**claim, **rows}))
             partial.replace(path)
     try:
         stored = json.loads(path.read_text())
-        if stored["seed"] != seed:
-            raise DataError(f"{path} was made with the seed {stored['seed']}, not {seed}; choose another folder.")
+        if others := [name for name, value in claim.items() if stored.get(name) != value]:
+            raise DataError(f"{path} was made with another {' and '.join(others)}; choose another folder.")
         return {name: [LabelledPair(**row) for row in stored[name]] for name in ("train", "dev")}
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{path} is broken; remove it to have the pairs made again.") from error

@@ -25,7 +25,8 @@ from random import Random
 from assistant.evaluation.support import Label
 from assistant.experiment.datasets import read_models
 from assistant.judges.support.trained import claimed
-from assistant.training.support.pairs import FALSE, PARTLY, TRUE, Split, fold
+from assistant.training.support.apart import is_in_split
+from assistant.training.support.pairs import FALSE, PARTLY, TRUE, Split
 from assistant.training.trainer import LabelledPair
 
 PATHS = tuple(sorted(Path(__file__).parent.glob("written*.jsonl")))
@@ -65,9 +66,9 @@ class WrittenPassage:
 
 
 def read_written(split: Split, paths: Sequence[Path] = PATHS) -> list[WrittenPassage]:
-    """The passages of a split: a tenth of them for "dev", the others for "train"; none for "test"."""
+    """The passages of a split: a tenth of them for "dev", others for "train"; none for "test" (see `apart`)."""
     passages = [passage for path in paths for passage in read_models(path, WrittenPassage, "no passage with claims")]
-    return [passage for passage in passages if ("dev" if fold(passage.text, 10) == 0 else "train") == split]
+    return [passage for passage in passages if is_in_split(passage.title, passage.text, split)]
 
 
 def pairs(passages: list[WrittenPassage], seed: int) -> list[LabelledPair]:
