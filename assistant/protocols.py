@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from threading import Event
-from typing import Protocol
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Protocol
 
 from assistant.settings import Backend, Settings
 from assistant.types import Choice, Claim, Completion, Messages, Options, Passage, Relevance, Turn, Verdict
+
+if TYPE_CHECKING:  # processes that read a document are many, and need none of it
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class LLM(Protocol):

@@ -152,7 +152,7 @@ def _as_sentence(text: str) -> str:
 def _may_state(sentence: str) -> bool:
     asks = sentence.endswith("?") or _ASKS.search(sentence)
     speaks_of_its_writer = _SELF.search(sentence) and not _I_FIRST.match(sentence) and not asks
-    is_real = not _UNREAL.search(sentence) and not _NO_FACT.search(sentence) and not _TALK.match(sentence)
+    is_real = not _UNREAL.search(sentence) and not _NO_FACT.search(sentence)
     return bool(speaks_of_its_writer) and len(sentence) <= MAX_STATEMENT_CHARS and is_real
 
 

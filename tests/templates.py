@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
+from xml.sax.saxutils import quoteattr
 
 _BEGIN = (
     "{% for m in messages %}{{'<|im_start|>' + m['role'] + '\\n' + m['content'] + '<|im_end|>\\n'}}{% endfor %}"
@@ -36,4 +38,18 @@ def folder_with(template: str, source: Path, folder: Path) -> Path:
             shutil.copy(file, folder)
     config = folder / "tokenizer_config.json"
     config.write_text(json.dumps({**json.loads(config.read_text()), "chat_template": template}))
+    return folder
+
+
+def openvino_with(template: str, source: Path, folder: Path) -> Path:
+    """A folder of a model converted for OpenVINO with another chat template; the weights stay where they are."""
+    folder.mkdir()
+    for file in source.iterdir():
+        (folder / file.name).symlink_to(file)
+    tokenizer = folder / "openvino_tokenizer.xml"
+    content = tokenizer.read_text(encoding="utf-8")
+    tokenizer.unlink()
+    changed, count = re.subn("(?<=<chat_template value=).*(?= />)", lambda _: quoteattr(template), content)
+    assert count == 1
+    tokenizer.write_text(changed, encoding="utf-8")
     return folder

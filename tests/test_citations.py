@@ -13,8 +13,8 @@ import pytest
 
 from assistant import turn as flow
 from assistant.errors import ModelError
-from assistant.grounding.claims import is_claim
-from assistant.grounding.evidence import nearest_evidence
+from assistant.grounding.claims import is_claim, segments
+from assistant.grounding.evidence import hinted, nearest_evidence
 from assistant.judges.addresses import cited_excerpts
 from assistant.judges.load import support as load_support
 from assistant.judges.packed import WEIGHTS
@@ -24,6 +24,7 @@ from assistant.protocols import Parts, SupportJudge
 from assistant.settings import Settings, TurnSettings
 from assistant.steps import cite
 from assistant.store.export import document, escaped
+from assistant.text.markers import extract_markers
 from assistant.types import Answer, Choices, Claim, Passage, Turn, TurnEvent, Verdict
 from assistant.web.reply import html
 from assistant.wording.views import as_json
@@ -209,6 +210,13 @@ def test_the_few_nearest_passages_are_asked_those_pointed_at_first(parts: Parts)
     assert len(alone) == 3
 
 
+@pytest.mark.parametrize("end", [" [2].", ". [2]", ".\n[2]"])
+def test_a_marker_points_for_its_own_sentence_alone(end: str) -> None:
+    marked = extract_markers(f"Monks eat lentils. They are rich in protein{end} Monks walk.", len(PASSAGES))
+    pointed_at = [hinted(marked, span, PASSAGES) for span in segments(marked.text)]
+    assert pointed_at == [frozenset(), {"p2"}, frozenset()]
+
+
 def test_of_a_long_passage_the_stretch_around_the_nearest_sentence_is_read(parts: Parts) -> None:
     filler = " ".join(f"Fact number {n} is on something else entirely, as are the others." for n in range(40))
     judge = WordJudge()
@@ -299,6 +307,7 @@ def test_a_block_of_code_is_cited_beneath_it(parts: Parts) -> None:
     assert "[" not in shown
     said = [citation.sentence for citation in turn.citations]
     assert said == [block, "Oat drink holds no lactose.", "Lentils are rich in protein."]
+    assert [(one.state, one.citations) for one in turn.sentences[1:]] == [("supported", (n,)) for n in (1, 1, 2)]
     assert shown.count('class="chip') == 3
     assert shown.index("</pre>") < shown.index('class="chip') < shown.index("<p>Oat drink")
 

@@ -65,7 +65,7 @@ def test_a_foreign_message_of_several_lines_is_put_into_english_whole(parts: Par
     assert llm.prompts[0][-1].content == f"Je loue un appartement. {RENT}"
 
 
-@pytest.mark.parametrize("said", ["How much is the rent?", "Le " + "loyer, " * 200])
+@pytest.mark.parametrize("said", ["How much is the rent?", " ".join([RENT] * 40)])
 def test_english_and_long_texts_are_left_alone(parts: Parts, said: str) -> None:
     assert through(language.message, Turn(said), with_llm(parts, ScriptedLLM(), LEASE)).utterance_in_english == said
 
@@ -95,6 +95,26 @@ def test_facts_are_put_into_english_once_where_the_turn_is_in_english(parts: Par
     assert len(llm.prompts) == 1
     ranked = through(facts.run, found, with_llm(parts, llm)).facts
     assert {fact.text for fact in ranked} == {"I can't stand coriander.", "I live in Bonn."}
+
+
+def test_a_fact_that_is_off_is_not_put_into_english(parts: Parts) -> None:
+    [off] = known("Ich mag keinen Kümmel.")
+    turn = Turn("What could I cook?", known=(replace(off, on=False),))
+    assert through(language.message, turn, with_llm(parts, ScriptedLLM())).known == turn.known
+
+
+def test_a_fact_whose_translation_was_stopped_is_translated_in_the_next_turn(parts: Parts) -> None:
+    turn, stop = Turn("What could I cook?", known=known("Ich mag keinen Dill.")), Event()
+
+    def stopped(_: object) -> str:
+        stop.set()
+        return "I can't stand dill."
+
+    llm = ScriptedLLM([stopped, "I can't stand dill."], name="for dill")
+    *_, first = language.message(turn, with_llm(parts, llm), stop)
+    assert [fact.in_english for fact in first.known] == ["Ich mag keinen Dill."]
+    second = through(language.message, turn, with_llm(parts, llm))
+    assert [fact.in_english for fact in second.known] == ["I can't stand dill."]
 
 
 def test_a_newer_fact_in_another_language_takes_the_place_of_the_older_one(parts: Parts) -> None:
@@ -149,6 +169,14 @@ def test_a_sentence_that_is_repeated_and_a_cited_row_of_a_table_are_translated(p
     turn = through(language.reply, turn, with_llm(parts, ScriptedLLM(list(french))))
     assert turn.answer == Answer("Dû. [1] Oui. Dû. [1]\n| loyer | dû [2] |")
     assert tuple(one.text for one in turn.sentences) == french
+
+
+def test_code_in_a_reply_is_not_translated(parts: Parts) -> None:
+    code = "```\npay rent\n```"
+    turn = Turn(RENT, english="How much is the rent?", answer=Answer(f"{code}\nIt is due."))
+    turn = replace(turn, sentences=(Sentence(code, "unchecked"), Sentence("It is due.", "not")))
+    turn = through(language.reply, turn, with_llm(parts, ScriptedLLM(["Dû."])))
+    assert turn.answer == Answer(f"{code}\nDû.")
 
 
 def test_the_line_that_tells_of_no_source_stays(parts: Parts) -> None:

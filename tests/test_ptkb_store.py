@@ -7,6 +7,7 @@ import sqlite3
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -145,6 +146,8 @@ def test_a_thousand_facts_fit_and_one_more_is_refused(ptkb: Ptkb) -> None:
     assert f"{MAX_FACTS} facts already" in report.skipped[0].reason
     with pytest.raises(FactError, match=f"{MAX_FACTS} facts already"):
         ptkb.add("me", "One more.")
+    ptkb.remove("me", report.added[0].id)
+    ptkb.add("me", "One more.")
     assert len(ptkb.facts("me")) == MAX_FACTS
 
 
@@ -164,6 +167,12 @@ def test_json_keeps_what_lines_lose(ptkb: Ptkb) -> None:
     (copy,) = ptkb.facts("bob")
     assert (copy.text, copy.on, copy.source, copy.created) == ("I'm vegan.", False, "turn-1", fact.created)
     assert copy.id != fact.id
+
+
+def test_moments_of_an_import_are_kept_in_utc(ptkb: Ptkb) -> None:
+    moments = {"I run.": "2024-05-01T12:00:00+02:00", "I swim.": "2024-05-01T10:00:00"}
+    ptkb.import_json("me", json.dumps([{"text": text, "created": moment} for text, moment in moments.items()]))
+    assert [fact.created for fact in ptkb.facts("me")] == [datetime(2024, 5, 1, 10, tzinfo=UTC)] * 2
 
 
 @pytest.mark.parametrize("text", ["{", '{"text": "x"}', "[" * 100_000, ""])

@@ -16,10 +16,10 @@ from assistant.llm.backends.llama_cpp import LlamaCpp
 from assistant.llm.engines.server import Server
 from assistant.llm.thoughts import without_thought
 from assistant.protocols import Engine, silent
-from assistant.settings import LLMSettings, Settings
+from assistant.settings import LLMSettings, load
 from assistant.types import Completion, Options
 from tests.servers import KEY, llama_server
-from tests.templates import CLOSED, OPENED, TOLD, file_with, folder_with
+from tests.templates import CLOSED, OPENED, TOLD, file_with, folder_with, openvino_with
 
 CONTEXT = LLMSettings(context=1024)
 Making = Callable[[str], Engine]
@@ -64,7 +64,7 @@ def test_a_reply_that_its_model_ends_without_a_thought_is_shown_then() -> None:
 
 
 @pytest.fixture(params=["llama.cpp", "openvino", "transformers"])
-def making(request: pytest.FixtureRequest, smollm_path: Path, settings: Settings, tmp_path: Path) -> Iterator[Making]:
+def making(request: pytest.FixtureRequest, smollm_path: Path, tmp_path: Path) -> Iterator[Making]:
     """Makes an engine of SmolLM2 with this chat template."""
     made: list[Engine] = []
 
@@ -76,8 +76,8 @@ def making(request: pytest.FixtureRequest, smollm_path: Path, settings: Settings
         from assistant.llm.backends.openvino import OpenVino
         from assistant.llm.engines.openvino_model import converted
 
-        path = file_with(template, smollm_path, tmp_path / f"{len(made)}.gguf")
-        return OpenVino(converted(path, settings, silent), CONTEXT)
+        source = converted(smollm_path, load(), silent)  # once for all tests, which takes its time
+        return OpenVino(openvino_with(template, source, tmp_path / f"{len(made)}"), CONTEXT)
 
     def transformers(template: str) -> Engine:
         from assistant.llm.engines.transformers import Transformers

@@ -94,6 +94,7 @@ def test_guesses_from_elsewhere_keep_nobody_out(stored: Logins) -> None:
             await tried(there, "ada", "guess guess", f"203.0.113.{n}")
         assert await tried(there, "ada", PASSWORD, HOTEL) == 2
         assert await tried(there, "ada", PASSWORD, HOME) is True
+        assert await tried(there, "ada", PASSWORD, HOTEL) is True  # the guesses are forgotten
         assert await tried(Authenticator(stored, Clock()), "ada", PASSWORD, HOME) is True
 
     ran(guess)

@@ -42,7 +42,7 @@ def is_due(turn: Turn, parts: Parts) -> bool:  # noqa: ARG001 - called like all 
     answer = turn.answer
     if answer is None or turn.choices.form != "chat":
         return False
-    return answer.outcome == "written" and answer.origin != "model" and not answer.unknown
+    return answer.outcome == "written" and not answer.unknown
 
 
 def is_looked_at_again(turn: Turn, parts: Parts) -> bool:

@@ -10,9 +10,6 @@ from pathlib import Path
 from typing import IO, Any
 from zipfile import BadZipFile, ZipFile
 
-import openpyxl
-from openpyxl.utils.exceptions import InvalidFileException
-
 from assistant.errors import LibraryError
 from assistant.library.readers.shared.archive import UNPACKED_BYTES, check_archive
 from assistant.library.readers.shared.tables import lines
@@ -39,6 +36,9 @@ def read(path: Path) -> Iterator[Block]:
     Raises:
         LibraryError: the file is encrypted, unpacks to too much, or is no workbook.
     """
+    import openpyxl  # noqa: PLC0415 - takes a tenth of a second, which no other format needs
+    from openpyxl.utils.exceptions import InvalidFileException  # noqa: PLC0415
+
     check_archive(path, _KIND, UNPACKED_BYTES)  # sheets are read as they are unpacked
     try:
         _check_cells(path)
