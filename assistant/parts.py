@@ -394,7 +394,7 @@ def load_embedder(settings: Settings, progress: Progress) -> SentenceEmbedder:
     """The Sentence-BERT model that the settings name, fetched if need be.
 
     Raises:
-        ModelError: it can't be had or loaded.
+        ModelError: it can't be fetched or loaded.
     """
     return SentenceEmbedder(Catalogue.load().resolve(settings.embedder.model, settings, progress))
 
@@ -417,6 +417,6 @@ def load_llm(settings: Settings, progress: Progress) -> Engine:
     """The language model that the settings name, fetched if need be.
 
     Raises:
-        ModelError: it can't be had, trusted or loaded.
+        ModelError: it can't be fetched, trusted or loaded.
     """
     return llms.load(settings, progress)

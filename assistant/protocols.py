@@ -126,7 +126,7 @@ class SupportJudge(Protocol):
 
 
 class SuitabilityJudge(Protocol):
-    """Judges whether texts clash with what a person said of themselves. Safe to call from several threads."""
+    """Judges whether texts clash with what a person said about themselves. Safe to call from several threads."""
 
     @property
     def threshold(self) -> float:

@@ -59,9 +59,9 @@ class Stage:
 
 
 Flow = tuple[Stage, ...]
-# Every message goes through OPENING_STAGES, which find out what kind of message it is, and then through the flow of its
-# kind. Work on whole documents is no message, and goes through WORK alone. The second function of a stage says whether
-# it is due.
+# Every message goes through OPENING_STAGES, which find out what kind of message it is, and then through the flow for
+# its kind. Work on whole documents is not a message and goes through WORK alone. A stage's second function says whether
+# the stage is due.
 OPENING_STAGES: Flow = (Stage("english", language.message), Stage("facts", facts.run), Stage("intent", intent.run))
 QUESTION: Flow = (
     Stage("glance", preview.run),
@@ -93,8 +93,8 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Run a turn; the last snapshot has status "done", "stopped" or "failed".
 
     Stages that `turn.timings` names are skipped, so that a run can continue from any snapshot, for instance with
-    another strategy. Setting `stop` ends the turn at the next token, and what was written is kept. An error that a
-    person can do something about ends it as "failed", with its message in `error`.
+    another strategy. Setting `stop` ends the turn at the next token, and keeps what was written. An error that a person
+    can do something about ends the turn as "failed", with its message in `error`.
 
     Raises:
         UtteranceError: the utterance is empty or too long; nothing was yielded.
@@ -153,7 +153,7 @@ def accepted(utterance: str, max_chars: int) -> str:
 
 
 def _stopped(turn: Turn) -> Turn:
-    """The turn as it is stored after a stop, without an answer that says only that it is unknown."""
+    """The turn as it is stored after a stop; an answer that only says "unknown" is removed."""
     turn = replace(turn, status="stopped", step="", wait=None)
     return replace(turn, answer=None, sentences=(), citations=()) if is_unanswered(turn) else turn
 
@@ -169,8 +169,8 @@ def _flow_of(turn: Turn) -> Flow:
 
 
 def _through(flow: Flow, turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    # taken before the first stage runs: a step that runs others inside it adds their names to the timings, and stages
-    # of these names still have to run here
+    # taken before the first stage runs: a step that runs others inside it adds their names to the timings, and the
+    # stages with these names must still run here
     done_stages = set(turn.timings)
     for stage in flow:
         if stage.name in done_stages or not stage.is_due(turn, parts):

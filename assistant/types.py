@@ -20,15 +20,14 @@ from assistant.settings import IfUnanswerable, RetrieverName
 Role = Literal["system", "user", "assistant"]
 Status = Literal["running", "done", "stopped", "failed"]
 Intent = Literal["question", "small_talk", "conversation", "writing"]
-# What a message asks about the stored facts: to list them, to forget some of them, or why the last reply says what it
-# says.
+# What a message asks about the stored facts: to list them, to forget some of them, or to explain the last reply.
 Asks = Literal["", "recall", "forget", "why"]
 Form = Literal["chat", "factoid"]
 Origin = Literal["passages", "pool", "model", "conversation"]
 # What kind of reply it is. "written": the strategy's answer. "own": the model's own knowledge, for want of a source.
 # All others are fixed sentences: "withheld" (no passage was relevant enough, and the model was not asked), "not_held"
 # (the library has no answer), "unsuited" (all that was found clashes with the person's facts), "ask" (the person is
-# asked what to do), and "acknowledged" (the message only told something).
+# asked what to do), and "acknowledged" (the message only stated something and asked nothing).
 Outcome = Literal["written", "own", "withheld", "not_held", "unsuited", "ask", "acknowledged"]
 # What may happen in a turn that a person should know of; `wording.replies` puts each code into a sentence.
 EventCode = Literal[
@@ -71,8 +70,8 @@ Messages = tuple[Message, ...]
 class Options:
     """How to generate: a budget in tokens, temperature (0 = greedy), seed, and strings that end the text.
 
-    With a `schema`, a JSON schema as text, llama.cpp and OpenVINO constrain the model to JSON that is valid by it, and
-    servers are asked to. The backend transformers does not: there the prompt alone asks for JSON.
+    `schema` is a JSON schema as text. llama.cpp and OpenVINO then let the model write only JSON that fits it, and
+    servers are asked to do so. The backend transformers does not: there only the prompt asks for JSON.
     """
 
     max_tokens: int = 256
@@ -86,10 +85,10 @@ class Options:
 class Completion:
     """Generated text so far. `logprobs` holds the natural-log probability of each generated token, where known.
 
-    `finish` is "repeated" where the text repeated itself and was cut; tokens and `logprobs` still count what was cut
-    off. Engines that know how far they have read the prompt say so before there is any text: `read` of `prompt_tokens`
-    tokens. `read` is 0 again as soon as something is written. `cached` tokens of the prompt were not read anew, since
-    the engine had them from earlier prompts, where it says so.
+    `finish` is "repeated" if the text repeated itself and was cut; tokens and `logprobs` still include what was cut
+    off. Before there is any text, engines that can tell how far they have read the prompt give `read`: so many of its
+    `prompt_tokens`. `read` is 0 again as soon as something is written. `cached` is the number of prompt tokens that the
+    engine still had from earlier prompts and did not read again; 0 if it doesn't tell.
     """
 
     text: str
@@ -117,8 +116,8 @@ class Choice:
 class Fact:
     """One statement of the user's PTKB. `source` is "typed" or the id of the turn it was remembered from.
 
-    `field` is its topic, one of `ptkb.fields.FIELDS`, "" where it has not been determined yet. `english` is what a turn
-    made of one in another language; it isn't stored.
+    `field` is its topic, one of `ptkb.fields.FIELDS`; "" if it has not been determined yet. `english` is a turn's
+    translation of a fact in another language; it isn't stored.
     """
 
     id: str
@@ -132,7 +131,7 @@ class Fact:
 
     @property
     def in_english(self) -> str:
-        """Its English, which is its text unless a turn made another."""
+        """The fact in English: its translation if a turn made one, else its text."""
         return self.english or self.text
 
     def in_field(self, field: str) -> Fact:
@@ -144,9 +143,10 @@ class Fact:
 class RankedFact:
     """A fact as one turn saw it. `relevance` is a cosine in [-1, 1]; `used` says whether it matters for the turn.
 
-    `told` says whether the answering model is given the fact even if it is not `used`, because there are only few.
-    `shows` says whether the answer depends on it; None where that was not checked. A fact that is not `stored` was
-    stated in this conversation, and counts in it alone. `text` is English where the turn is.
+    `told` says whether the answering model is given the fact even if it is not `used`, because there are only few facts
+    or because the message itself states it. `shows` says whether the answer depends on the fact; None if that was not
+    checked. A fact that is not `stored` was stated in this conversation and counts only there. `text` is in English if
+    the turn is.
     """
 
     id: str
@@ -170,9 +170,9 @@ class FactOffer:
 class Exchange:
     """One earlier utterance of the conversation, its stand-alone form, and the reply to it.
 
-    `turn` is the id of its turn, and `origin` where the reply came from. `reasons` are the ids of the facts that the
-    reply depends on, and `quotes` the titles of the cited passages, each with the quoted text. `stated` is what the
-    utterance states of its writer, `asks` what it asks about the stored facts, and `created` when it was said.
+    `turn` is the id of its turn, and `origin` says where the reply came from. `reasons` are the ids of the facts that
+    the reply depends on. `quotes` are the titles of the cited passages, each with the quoted text. `stated` is what the
+    utterance states about its writer, `asks` what it asks about the stored facts, and `created` when it was written.
     """
 
     utterance: str
@@ -206,10 +206,10 @@ class Passage:
 
     `score` is the retriever's own (BM25: unbounded; dense: cosine; fused: reciprocal rank sum). `found_by` names the
     queries that found it. `source` is the file or work it came from. `confidence` is how sure the relevance estimator
-    is that it answers the question, in (0, 1); None where no estimator was asked. `own` says that it comes from a
-    document of the person who asks. `page` is the page of a PDF on which it begins, from 1; 0 where that isn't known.
-    `heading` is the heading of its section, behind those of the sections around it ("Care > Cleaning"); it is not part
-    of the text, so nothing in it is cited.
+    is that it answers the question, in (0, 1); None if no estimator was asked. `own` says that it comes from a document
+    of the person who asks. `page` is the page of a PDF on which it begins, from 1; 0 if that isn't known. `heading` is
+    the heading of its section, preceded by those of the enclosing sections ("Care > Cleaning"); it is not part of the
+    text, so it is never cited.
     """
 
     id: str
@@ -243,7 +243,7 @@ class DroppedPassage:
     probability: float
 
 
-# Confidences are clipped this far from 0 and 1, where the score would be infinite; no estimator resolves less.
+# Confidences are kept this far from 0 and 1, where the score would be infinite; no estimator is more precise than this.
 PROBABILITY_MARGIN = 1e-6
 
 
@@ -256,7 +256,7 @@ class Relevance:
 
     @staticmethod
     def of_confidence(confidence: float) -> Relevance:
-        """From a probability (RE-RAG, equation 4: s = log(r / (1 - r))), clipped off 0 and 1.
+        """From a probability (RE-RAG, equation 4: s = log(r / (1 - r))), kept away from 0 and 1.
 
         Raises:
             ValueError: the confidence is not a number in [0, 1].
@@ -329,7 +329,7 @@ class Digest:
 
 @dataclass(frozen=True, slots=True)
 class OmittedText:
-    """Text that was left out since it clashes with a fact; `passage_id` is "" where the model had written it."""
+    """Text that was left out because it clashes with a fact; `passage_id` is "" if the model had written it."""
 
     text: str
     fact: str
@@ -340,9 +340,9 @@ class OmittedText:
 class Candidate:
     """One answer in the pool of post-fusion: the answer from one passage alone, and the votes of its cluster.
 
-    `group` is the number of its cluster of equal answers; -1 where there was no vote. Where answers are weighed instead
-    (re_rag), `weight` is P_RE of the passage and `probability` the cluster's share of all answers' probability, both in
-    [0, 1].
+    `group` is the number of its cluster of equal answers; -1 if there was no vote. If answers are weighed instead of
+    counted (re_rag), `weight` is P_RE of the passage and `probability` the cluster's share of all answers' probability,
+    both in [0, 1].
     """
 
     text: str
@@ -360,8 +360,8 @@ class Citation:
 
     `n` is the source's number in the answer, by first use. `start` and `end` are character offsets into the passage's
     text; `quote` is the text between them; `sentence` is the answer's sentence, and `support` in [0, 1] is the judge's
-    probability that the passage says it. `partly` is set if the passage says only a part of it. `further` is set if the
-    sentence has its support from another passage already, and this one says the same.
+    probability that the passage says it. `partly` is set if the passage says only a part of it. `further` is set if
+    another passage already supports the sentence, and this one says the same.
     """
 
     n: int
@@ -377,9 +377,9 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence of the answer, without markers. `support`, in [0, 1], is None where no judge was asked about it.
+    """A sentence of the answer, without markers. `support`, in [0, 1], is None if no judge was asked about it.
 
-    Its `state` is "unchecked" where it claims nothing, or where there was no judge.
+    Its `state` is "unchecked" if it claims nothing, or if there was no judge.
     """
 
     text: str
@@ -400,7 +400,8 @@ def _with_state(stored: object) -> object:
 class Claim:
     """A sentence of an answer, the passages that together may support it, and the question ("" for none).
 
-    `given` is other text whose names and numbers the sentence may use, such as the user's facts; it supports nothing.
+    `given` is other text, such as the user's facts. The sentence may use its names and numbers, but is not supported by
+    it.
     """
 
     sentence: str
@@ -413,8 +414,8 @@ class Claim:
 class Verdict:
     """A judge's probability that the evidence says all of a claim, in [0, 1], and the state that follows from it.
 
-    `veto` names a number or name of the claim that the evidence lacks, "" for none; with a veto the claim is never
-    supported.
+    `veto` is a number or name of the claim that the evidence lacks, "" for none; with a veto the state is never
+    "supported".
     """
 
     probability: float
@@ -424,11 +425,11 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The reply. `text` carries [n] markers once citations are settled.
+    """The reply. `text` has [n] markers once the citations are settled.
 
     `origin` says where it came from: the passages together, the pool of post-fusion, the model's own knowledge, or the
-    conversation itself. `outcome` says what kind of reply it is, and `likely` how likely it answers, in [0, 1], where
-    the second look was taken.
+    conversation itself. `outcome` says what kind of reply it is. `likely` is how likely it answers the question, in
+    [0, 1], by the second look; None if there was none.
     """
 
     text: str
@@ -453,9 +454,9 @@ def _with_code(stored: object) -> object:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Tokens read and written by the language model; `cached` of those read it had from earlier prompts.
+    """Tokens read and written by the language model; of those read, it still had `cached` from earlier prompts.
 
-    An engine that doesn't tell what it had counts as one that had nothing.
+    If an engine doesn't tell how many it had, `cached` is 0.
     """
 
     prompt: int = 0
@@ -473,10 +474,10 @@ class Tokens:
 class Choices:
     """What was chosen for a turn: the loop, the strategy, the number of passages `k`, the library and its retriever.
 
-    `form` is "chat" (full sentences, cited) or "factoid" (a few words, for evaluation). `loops` is the X of
-    Generate-Retrieve-Generate, its number of rounds. `below` says what happens if the relevance of all passages is
-    below the threshold; "" leaves that to the settings. `collection` is such as "@recipes" if this message or an
-    earlier one named a collection; `library` is then the same. It is "@all" if this message named that.
+    `form` is "chat" (full sentences, cited) or "factoid" (a few words, for evaluation). `loops` is the number of rounds
+    of Generate-Retrieve-Generate, the paper's X. `below` says what happens if the relevance of all passages is below
+    the threshold; "" leaves that to the settings. `collection` is for instance "@recipes" if this message or an earlier
+    one named that collection, and `library` is then the same. It is "@all" if this message named "@all".
     """
 
     strategy: str = "concat_pf"
@@ -494,9 +495,10 @@ class Choices:
 class Wait:
     """What a running turn waits for.
 
-    `kind` is "prompt" (the model reads it), "loading" (of what `name` says), "documents" (the user's, being added),
-    "line" (`total` other people come first) or "passages" (of whole documents, being read). `done` of `total` units are
-    ready: tokens of a prompt, passages, or percent of anything else; a `total` of 0 means that it isn't known.
+    `kind` is "prompt" (the model is reading it), "loading" (of what `name` says), "documents" (the user's, being
+    added), "line" (`total` other people come first) or "passages" (of whole documents, being read). `done` of `total`
+    units are ready: tokens of a prompt, passages, or percent of anything else. A `total` of 0 means that the total
+    isn't known.
     """
 
     kind: Literal["prompt", "loading", "documents", "line", "passages"]
@@ -507,7 +509,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A task on whole documents, given by their ids and names in order; `columns` are those of a table."""
+    """A task on whole documents, given by their ids and names in order; `columns` are the columns of a table."""
 
     task: WorkKind
     documents: tuple[str, ...]
@@ -520,10 +522,10 @@ class TurnInput:
     """What a turn begins with, and what kind of message it is.
 
     `known` are the user's facts. `english` is the message translated into English, "" if it wasn't. A `temporary` turn
-    knows no facts and offers none. `asks` is what the message asks about the stored facts. `stated` is what it states
-    of its writer that lasts, and `rest` what is left of it without the sentences that say nothing else, "" if there
-    are none or nothing is left. Where `work` is set, the turn is no message, but work on whole documents. `unanswered`
-    are earlier messages without a reply: they count for what they state alone.
+    knows no facts and offers none. `asks` is what the message asks about the stored facts. `stated` are the lasting
+    things that it states about its writer. `rest` is the message without the sentences that only state such things; ""
+    if it has no such sentences or nothing else. If `work` is set, the turn is not a message but work on whole
+    documents. `unanswered` are earlier messages without a reply; only what they state counts.
     """
 
     utterance: str
@@ -548,13 +550,13 @@ class TurnInput:
 
     @property
     def request(self) -> str:
-        """What was said, without sentences that only state what is among the turn's facts then."""
+        """What was said, without the sentences that only state facts, since these are among the turn's facts."""
         return self.rest or self.utterance_in_english
 
 
 @dataclass(frozen=True, slots=True)
 class RetrievedTurn(TurnInput):
-    """What was searched for and found: facts, passages, and the part of these that the model is shown.
+    """What was searched for and found: facts, passages, and the part of the passages that the model is shown.
 
     `reserve` are the next best passages after `passages`; the strategy re_rag uses them as well.
     """
@@ -581,7 +583,7 @@ class RetrievedTurn(TurnInput):
     def told_facts(self) -> tuple[str, ...]:
         """The texts of the facts that the model is given, most relevant first.
 
-        They are those that matter and those that the message itself states, or all if few.
+        These are the facts that matter and those that the message itself states; all facts if there are few.
         """
         return tuple(fact.text for fact in self.facts if fact.used or fact.told)
 
@@ -592,12 +594,12 @@ class RetrievedTurn(TurnInput):
 
     @property
     def document(self) -> str:
-        """The document of the last iteration, "" where none was written."""
+        """The document of the last iteration, "" if none was written."""
         return self.iterations[-1].document if self.iterations else ""
 
     @property
     def shown(self) -> tuple[Passage, ...]:
-        """The passages as the model reads them: each with its digest as its text; an empty digest leaves one out."""
+        """The passages as the model reads them, with their digests as texts; those with empty digests are left out."""
         digests = {digest.passage_id: digest.text for digest in self.digests}
         return tuple(replace(p, text=text) for p in self.passages if (text := digests.get(p.id, p.text)))
 
@@ -606,8 +608,8 @@ class RetrievedTurn(TurnInput):
 class AnsweredTurn(RetrievedTurn):
     """The reply, and what it was chosen from.
 
-    `own_answer` is what the model said by itself where the library has no answer. A reply about the stored facts has in
-    `listed` the facts that it lists, and in `about` the id of the turn that it explains.
+    `own_answer` is what the model said from its own knowledge, if the library has no answer. For a reply about the
+    stored facts, `listed` are the facts that it lists, and `about` is the id of the turn that it explains.
     """
 
     answer: Answer | None = None
@@ -623,7 +625,7 @@ class AnsweredTurn(RetrievedTurn):
 class GroundedTurn(AnsweredTurn):
     """Which sentences of the reply have support, and where in the passages.
 
-    `left_lines` is the number of lines that were left out of work on whole documents for want of support.
+    `left_lines` is the number of lines that were left out of work on whole documents because no passage supports them.
     """
 
     sentences: tuple[Annotated[Sentence, BeforeValidator(_with_state)], ...] = ()
@@ -641,8 +643,8 @@ class Turn(GroundedTurn):
     """One utterance and all that was made of it; each step returns a copy with more in it (`dataclasses.replace`).
 
     The fields below say how the turn runs and what it cost. `wait` is shown while the turn runs and is never stored.
-    `model` is the name of the model that answers; before the turn starts it may be the id of the one that has to, ""
-    for whichever is loaded. `timings` (seconds) and `spent` (tokens) are by the name of the step.
+    `model` is the name of the model that answers. Before the turn starts it may be the id of a model that was asked
+    for; "" stands for whichever is loaded. `timings` (seconds) and `spent` (tokens) are by the name of the step.
     """
 
     status: Status = "running"

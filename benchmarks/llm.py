@@ -100,7 +100,7 @@ def llm(
 
 
 def print_costs(costs: Sequence[Mapping[str, Any]]) -> None:
-    """The costs side by side, a line an engine."""
+    """The costs side by side, a line for each engine."""
     print_summary({"engine": {f"{cost['backend']}, {cost['quantisation']}": cost for cost in costs}}, as_json=False)
 
 
@@ -145,7 +145,7 @@ def measure(model: str, backend: Backend, quantisation: Quantisation, settings: 
     """Load the model and time it; memory is that of this process (CPU) and of the GPUs, counted from before loading.
 
     Raises:
-        ModelError: the model can't be had or loaded.
+        ModelError: the model can't be fetched or loaded.
     """
     path = Catalogue.load().resolve(model, settings)
     llm_settings = settings.llm.model_copy(update={"model": model, "backend": backend, "quantisation": quantisation})

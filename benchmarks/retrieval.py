@@ -238,7 +238,7 @@ def encode(passages: Sequence[Passage], store: Path, encoder: str, settings: Set
     """Encode what `store` lacks of these passages; passages a second, of those that were encoded now (0 if none).
 
     Raises:
-        ModelError: the encoder can't be had or loaded.
+        ModelError: the encoder can't be fetched or loaded.
         LibraryError: the store is of another encoder.
     """
     cache = CachedEncoder(store, query_encoder(encoder, settings))

@@ -56,7 +56,7 @@ def query_encoder(name: str, settings: Settings) -> Encoder:
     """The encoder of the settings, or the averaged word pieces of it.
 
     Raises:
-        ModelError: it can't be had or loaded.
+        ModelError: it can't be fetched or loaded.
     """
     return WordPieces(settings) if name == WORD_PIECES else load_encoder(settings, silent)
 
@@ -67,7 +67,7 @@ def cache_name(encoder: str, settings: Settings) -> str:
     The usual one goes unnamed, so that runs from before others were told apart go on.
 
     Raises:
-        ModelError: the encoder can't be had.
+        ModelError: the encoder can't be fetched.
     """
     if encoder != WORD_PIECES:
         return encoder

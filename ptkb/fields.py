@@ -1,4 +1,4 @@
-"""What a fact is about: food, health, places, people, work or something else, so that many facts are easy to look over.
+"""What a fact is about: food, health, places, people, work or something else, so that many facts are easy to survey.
 
 A logistic regression over Sentence-BERT embeddings, learned at start from the examples in prompts/fields.toml.
 """

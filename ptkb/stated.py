@@ -1,4 +1,4 @@
-"""What the messages of a conversation state about their writer, which counts in it before it is stored as a fact."""
+"""What the messages of a conversation state about their writer: it counts in the conversation without being stored."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ptkb.extract import entails, lasting_statements, outdated_facts, unknown_st
 def stated_before(turn: TurnInput, embedder: Embedder) -> list[Fact]:
     """What earlier messages state, as facts that aren't stored, oldest first.
 
-    What a stored fact says, switched on or off, is left to that fact. A message that asks to forget something takes
-    back what it repeats ("Forget that I'm vegan").
+    A statement that a stored fact already makes, switched on or off, is left to that fact. A message that asks to
+    forget something takes back what it repeats ("Forget that I'm vegan").
     """
     stated_facts = list[Fact]()
     for exchange in sorted((*turn.history, *turn.unanswered), key=lambda exchange: exchange.created):
@@ -25,9 +25,10 @@ def stated_before(turn: TurnInput, embedder: Embedder) -> list[Fact]:
 
 
 def stated_now(turn: TurnInput, earlier_facts: Sequence[Fact], embedder: Embedder) -> list[Fact]:
-    """What the message itself states (`turn.stated`) and no stored fact says that is switched on and holds still.
+    """What the message itself states (`turn.stated`), unless a stored fact that is on and still holds says it.
 
-    One that an earlier message contradicts (`earlier_facts`) holds no more: what it says may be said again.
+    A stored fact that an earlier message contradicts (`earlier_facts`) no longer holds, so that what it says may be
+    stated again.
     """
     facts = [fact for fact in turn.known if fact.on]
     still_valid_ids = {fact.id for fact in _in_force([*facts, *earlier_facts])}

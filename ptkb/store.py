@@ -1,7 +1,7 @@
 """Stores the statements that users make about themselves: their personal text knowledge base (PTKB).
 
-Users see only their own facts. Text is kept as it was typed, as plain text, in Unicode's composed form (NFC) with
-single spaces; that a fact says the same as another is judged without case, spaces and punctuation.
+Users see only their own facts. Text is stored as it was typed, as plain text, in Unicode's composed form (NFC) with
+single spaces. Two facts count as the same if they differ only in case, spaces and punctuation.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class ImportReport:
 class Ptkb:
     """The facts of all users, in a database. Safe to use from several threads.
 
-    Every method that takes an id raises `FactError` where the user has no such fact, whoever else may have one.
+    Every method that takes an id raises `FactError` if this user has no such fact, even if another user has it.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -108,7 +108,7 @@ class Ptkb:
             return [_fact(row) for row in rows]
 
     def set_fields(self, user: str, fields: Mapping[str, str]) -> None:
-        """Note what facts are about, by their ids; facts that are gone are passed over."""
+        """Store the fields of facts, by their ids; facts that are gone are skipped."""
         with self._engine.begin() as connection:
             own_ids = select(_FACTS.c.id).where(_FACTS.c.user == user, _FACTS.c.id.in_(fields))
             connection.execute(own_ids.with_for_update())  # PostgreSQL: nobody changes these meanwhile
@@ -121,7 +121,8 @@ class Ptkb:
         """Store a new fact.
 
         Raises:
-            FactError: the text is empty, too long, has control characters, is known already, or is one too many.
+            FactError: the text is empty, too long, has control characters or is known already, or there are too many
+                facts.
         """
         with self._engine.begin() as connection:
             fact = _new_fact(text, source, database_time(connection))
@@ -148,7 +149,7 @@ class Ptkb:
             connection.execute(delete(_FACTS).where(_FACTS.c.user == user))
 
     def replace(self, user: str, old_id: str, text: str, source: str) -> Fact:
-        """Put a new fact, with an id of its own, in the place of one that it contradicts. Raises as `add` does."""
+        """Replace a fact by a new one that contradicts it and has its own id. Raises as `add` does."""
         with self._engine.begin() as connection:
             fact = _new_fact(text, source, database_time(connection))
             _delete(connection, user, old_id)
@@ -156,13 +157,13 @@ class Ptkb:
         return fact
 
     def restore(self, user: str, fact_id: str, old: Fact) -> None:
-        """Put back the fact whose place another one took, which goes. Raises as `add` does."""
+        """Put back a fact in place of the one that replaced it. Raises as `add` does."""
         with self._engine.begin() as connection:
             _delete(connection, user, fact_id)
             _insert(connection, user, old)
 
     def import_text(self, user: str, text: str) -> ImportReport:
-        """Add one fact a line, in one transaction; empty lines are passed over.
+        """Add one fact for each line, in one transaction; empty lines are skipped.
 
         Lines that can't be facts are skipped and reported, the others are added.
         """
@@ -190,9 +191,9 @@ class Ptkb:
         return self._import(user, enumerate(entries, 1))
 
     def export_text(self, user: str) -> str:
-        """The facts, one a line. Whether they are on, where they came from and when is left out: see `export_json`.
+        """The facts, one on each line, without state, source and times, for which see `export_json`.
 
-        What a spreadsheet would calculate begins with an apostrophe, which `import_text` takes away again.
+        An apostrophe stands before what a spreadsheet would calculate; `import_text` removes it.
         """
         texts = (fact.text for fact in self.facts(user))
         return "".join(f"{chr(39) * _is_formula(text)}{text}\n" for text in texts)
@@ -268,7 +269,7 @@ def _is_formula(text: str) -> bool:
 
 
 def comparison_key(text: str) -> str:
-    """What two facts that say the same have in common: the words, whatever their case, spaces and punctuation."""
+    """A key that equal facts share: the words without case, spaces and punctuation."""
     folded = unicodedata.normalize("NFKC", text).casefold().replace("'", "").replace("\u2019", "")
     words = "".join(" " if unicodedata.category(char).startswith("P") else char for char in folded).split()
     return " ".join(words)[: 2 * MAX_FACT_CHARS] or text
@@ -297,7 +298,7 @@ def _values(user: str, fact: Fact) -> dict[str, Any]:
 
 
 def _from_entry(entry: Any, moment: datetime) -> Fact:
-    """The fact of one entry, imported at a moment. What it says of times and source is kept where it makes sense."""
+    """The fact of one entry, imported at a moment. Its times and source are kept if they make sense."""
     fields = {"text": entry} if isinstance(entry, str) else entry
     if not isinstance(fields, dict) or not isinstance(fields.get("text"), str):
         raise FactError('The entry is neither a text nor an object with a "text".')

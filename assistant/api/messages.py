@@ -25,7 +25,7 @@ class Part(BaseModel):
 
 
 class ChatMessage(BaseModel):
-    """One message. Those of other roles than user and assistant are passed over."""
+    """One message. Those of other roles than user and assistant are ignored."""
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: str | list[Part] | None = None
@@ -45,7 +45,7 @@ class StreamOptions(BaseModel):
 
 
 class ChatRequest(BaseModel):
-    """A request for a reply. Fields that aren't here are passed over, such as the temperature: the turn has its own.
+    """A request for a reply. Fields that aren't here, such as the temperature, are ignored: the turn has its own.
 
     `collection` is Sequitur's own: which of the user's collections of documents is asked.
     """

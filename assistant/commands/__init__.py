@@ -1,1 +1,1 @@
-"""The commands of `python -m assistant`: one file a group."""
+"""The commands of `python -m assistant`: one file for each group."""

@@ -134,7 +134,7 @@ def load_llm(settings: Settings, progress: Progress) -> Engine:
     """The language model that the settings name, fetched if need be; it is closed when the command ends.
 
     Raises:
-        ModelError: it can't be had, trusted or loaded.
+        ModelError: it can't be fetched, trusted or loaded.
     """
     llm = parts.load_llm(settings, progress)
     at_end(llm.close)

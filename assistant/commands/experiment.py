@@ -131,7 +131,7 @@ def load_turn_parts(settings: Settings, retriever: Retriever) -> Parts:
     """The parts of a turn, with the models that the settings name.
 
     Raises:
-        ModelError: a model can't be had or loaded.
+        ModelError: a model can't be fetched or loaded.
     """
     embedder = embedder_of(settings)
     with bar("Relevance estimator") as progress:

@@ -73,7 +73,7 @@ def qrels_by_turn(qrels: Qrels) -> dict[str, Mapping[str, int]]:
 def measure(
     topics: Topics, played_rows: Mapping[str, Row], labels: Labels, judge: SupportJudge, seed: int
 ) -> tuple[Summary, list[Row]]:
-    """The measures with their 95 % intervals over the turns that were played and have labels, and a row a turn.
+    """The measures with their 95 % intervals over the turns that were played and have labels, and a row for each turn.
 
     Raises:
         DataError: the run has none of these topics' turns.

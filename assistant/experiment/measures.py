@@ -193,7 +193,7 @@ def _f1(answer: list[str], gold: list[str]) -> float:
 
 
 def _bootstrap(statistic: Callable[..., Floats], *columns: Floats, seed: int) -> Estimate:
-    """The percentile bootstrap of a statistic over columns with one number a question, resampled together."""
+    """The percentile bootstrap of a statistic over columns with one number for each question, resampled together."""
     if not len(columns[0]):
         raise ValueError("there are no values to take a mean of")
     value = float(statistic(*columns, axis=0))

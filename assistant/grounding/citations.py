@@ -15,10 +15,10 @@ _LAST_BAR = re.compile(r"\s*\|$")
 
 
 def with_citations(turn: Turn, text: str, spans: Sequence[Span], findings: Sequence[Finding | None]) -> Turn:
-    """The turn with markers behind those sentences of its answer that have support.
+    """The turn with markers after those sentences of its answer that have support.
 
-    Markers of a table's row go into its last cell, since text behind the last bar is not shown; those of a block of
-    code go below it.
+    Markers of a table row go into its last cell, since text after the last bar is not shown; those of a code block go
+    below it.
     """
     numbers: dict[str, int] = {}
     citations: list[Citation] = []
@@ -38,7 +38,7 @@ def with_citations(turn: Turn, text: str, spans: Sequence[Span], findings: Seque
 
 
 def before_marker(sentence: str) -> str:
-    """What of a sentence stands before its markers: of a table's row all but the last bar."""
+    """The part of a sentence that comes before its markers: of a table row all but the last bar."""
     return _LAST_BAR.sub("", sentence)
 
 

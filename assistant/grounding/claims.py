@@ -1,4 +1,4 @@
-"""Splits a reply into sentences, and finds those that claim something a passage could support."""
+"""Splits a reply into sentences, and finds those that make a claim, which a passage could support."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u
 
 
 def segments(text: str) -> list[Span]:
-    """The sentences of a reply, none of which ends within code, since a marker there would be a part of the code.
+    """The sentences of a reply. None ends within code, since a marker there would become a part of the code.
 
-    A block of code counts as one.
+    A code block counts as one sentence.
     """
     blocks = [Span(*match.span()) for match in BLOCK.finditer(text)]
     outside = (

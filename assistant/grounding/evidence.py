@@ -14,8 +14,8 @@ from assistant.text.overlap import coverage
 from assistant.text.sentences import quote, sentences
 from assistant.types import Passage, Span
 
-# How many of the nearest passages the judge reads beside one sentence. For a long reply they are fewer, but at least
-# one each, so that the reply needs about `_MAX_PAIRS` in all.
+# How many of the nearest passages the judge reads beside one sentence. For a long reply there are fewer, but at least
+# one for each sentence, so that the whole reply needs about `_MAX_PAIRS`.
 READ, _MAX_PAIRS = 3, 60
 
 
@@ -36,8 +36,8 @@ def nearest_evidence(
 ) -> list[list[Evidence]]:
     """For each text, the few passages most likely to support it, best first; none for an empty text.
 
-    Nearness is the similarity of the passage's nearest sentence plus the word overlap with the whole passage: of two
-    passages on the same matter, the one with the sentence's own words is the one that the model read. A passage that
+    Nearness is the similarity of the passage's nearest sentence plus the word overlap with the whole passage: if two
+    passages are about the same thing, the model most likely took its words from the one that has them. A passage that
     the model's markers point at comes first.
     """
     candidates = [(passage, span) for passage in passages for span in sentences(passage.text)]

@@ -14,16 +14,16 @@ from assistant.types import Claim, Passage, Turn, Verdict
 
 # How many passages the judge reads together in the last round, and how many words of each passage.
 _PASSAGES_TOGETHER, _EXCERPT_WORDS = 2, 80
-# How much less near than the nearest a passage may be and still be read in the first round.
+# How much less near than the nearest passage another may be to be still read in the first round.
 NEAR = 0.5
 _STATE_ORDER = ("not", "partly", "supported")
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The one or two passages that a sentence was read beside, and the judge's verdict.
+    """The judge's verdict on a sentence, and the one or two passages that it was read beside.
 
-    `further` are the findings of other passages that each support the sentence as well.
+    `further` are the findings for other passages, each of which supports the sentence as well.
     """
 
     evidence: tuple[Evidence, ...]
@@ -41,8 +41,8 @@ def judge_sentences(
 ) -> list[Finding | None]:
     """The judge's finding for each sentence; None for one that claims nothing.
 
-    The judge reads in rounds: the nearest passages first, each alone, then the other passages for those sentences that
-    are not supported yet, and in the last round the two nearest together.
+    The judge reads in rounds: first the nearest passages, each alone; then, for sentences that are not supported yet,
+    the other passages; and in the last round the two nearest together.
     """
     given_text = " ".join(turn.told_facts)
     rounds = [_rounds(nearest) for nearest in evidence]
@@ -70,9 +70,9 @@ def _supported(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _claim(text: str, evidence: Sequence[Evidence], question: str, given_text: str) -> Claim:
-    """The claim with the text of each passage around the span that is nearest to the sentence.
+    """The claim whose evidence is the text around the nearest span of each passage.
 
-    The whole passages go into `given`: the sentence may use their names and numbers, but they support nothing.
+    The whole passages go into `given`: the sentence may use their names and numbers, but is not supported by them.
     """
     passages = [source.passage for source in evidence]
     excerpts = [
@@ -86,7 +86,7 @@ def _claim(text: str, evidence: Sequence[Evidence], question: str, given_text: s
 
 
 def _rounds(evidence: Sequence[Evidence]) -> list[list[tuple[Evidence, ...]]]:
-    """What a sentence is read beside, by round: each near passage alone, then each other one, then the first two."""
+    """The evidence by round: each near passage alone, then each other passage alone, then the first two together."""
     if not evidence:
         return []
     threshold = max(source.nearness for source in evidence) - NEAR
@@ -99,8 +99,8 @@ def _rounds(evidence: Sequence[Evidence]) -> list[list[tuple[Evidence, ...]]]:
 def _final_finding(findings: Sequence[Finding]) -> Finding:
     """The best finding for a sentence, with the further ones that support it as well.
 
-    Of several that support it, the first one counts, whose passage is the nearest; a passage that only repeats another
-    one's text is left out.
+    If several support it, the first one counts, whose passage is the nearest. A passage that only repeats the text of
+    another is left out.
     """
     if not (supported_findings := _supported(findings)):
         return _best_finding(findings)
@@ -116,7 +116,7 @@ def _text(finding: Finding) -> str:
 
 
 def _best_finding(findings: Sequence[Finding]) -> Finding:
-    """The finding with the best state; of equals that with fewer passages, then that with the higher probability."""
+    """The finding with the best state; among equals, the one with fewer passages, then with the higher probability."""
     return max(
         findings,
         key=lambda finding: (

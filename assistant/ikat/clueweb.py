@@ -101,7 +101,7 @@ def collection_files(paths: Sequence[Path]) -> list[Path]:
 def write_passages(files: Sequence[Path], folder: Path, progress: Progress) -> int:
     """Write the passages of each file into one of its own, as Anserini's JsonCollection reads them; say how many.
 
-    A file whose passages are there already is passed over, so that what was interrupted goes on where it was.
+    A file whose passages are there already is skipped, so that an interrupted run goes on where it stopped.
 
     Args:
         files: of the collection, as `collection_files` finds them.

@@ -1,8 +1,8 @@
 """A cross-encoder that comes as an adapter, whose weights are added to those of an encoder that is fetched.
 
-An adapter is low-rank matrices for the layers, and a head (Hu et al. 2022, "LoRA"), a fortieth of the whole, in the
-files of the library peft, which trains it; peft isn't needed to add them up. OpenVINO runs the encoder once for all
-adapters: the weights of each are inputs.
+An adapter has low-rank matrices for the layers, and a head (Hu et al. 2022, "LoRA"): a fortieth of all weights, in the
+file format of the library peft, which trains it; peft isn't needed to add the weights up. OpenVINO holds the encoder
+once for all adapters, whose weights are its inputs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from assistant.settings import Settings
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 # The encoder of the adapters that come with Sequitur.
 BASE = "all-mpnet-base-v2"
-# What was fitted to the numbers of one adapter, and tells nothing of another's: its curve, blend and calibration.
+# What was fitted to one adapter and doesn't hold for another: its curve, blend and calibration.
 _FITTED = ("judge.json", "blend.json", "calibration.json")
 _PEFT_PREFIX = "base_model.model."
 
@@ -44,7 +44,7 @@ def encoder(settings: Settings, progress: Progress) -> Path:
     """The folder of the encoder, fetched if need be.
 
     Raises:
-        ModelError: it can't be had.
+        ModelError: it can't be fetched.
     """
     return Catalogue.load().resolve(BASE, settings, progress)
 
@@ -75,7 +75,7 @@ def added(adapter: Path, base: Path) -> Iterator[tuple[str, NDArray[Any]]]:
 
 
 def _merged(name: str, weight: NDArray[Any], tensors: dict[str, NDArray[Any]], scale: np.float32) -> NDArray[Any]:
-    """The weight with what the adapter adds to it, whose matrices are taken out of `tensors`."""
+    """The weight with what the adapter adds to it; the adapter's matrices are removed from `tensors`."""
     layer = name.removesuffix(".weight")
     if f"{layer}{DOWN}" not in tensors:
         return weight
@@ -85,14 +85,14 @@ def _merged(name: str, weight: NDArray[Any], tensors: dict[str, NDArray[Any]], s
 
 
 def _head_name(name: str) -> str:
-    """The name of a tensor that no layer took, one of the head; one for a layer that the base lacks is an error."""
+    """The name of a tensor that no layer took: one of the head; a layer that the base lacks is an error."""
     if name.endswith((DOWN, UP)):
         raise KeyError(name)
     return name
 
 
 def pack(folder: Path, target: Path) -> int:
-    """Write a trained adapter in half precision, with what was fitted to it; returns the bytes of all its files.
+    """Write a trained adapter in half precision, with what was fitted to it; returns the size of all files in bytes.
 
     Raises:
         ModelError: the folder holds no adapter.
@@ -113,7 +113,7 @@ def pack(folder: Path, target: Path) -> int:
 
 
 def _copy_fitted(folder: Path, target: Path) -> None:
-    """Copy what was fitted to the adapter; what the target has of another one is removed."""
+    """Copy what was fitted to the adapter, and remove what the target has of another adapter."""
     for name in _FITTED:
         if (folder / name).exists():
             (target / name).write_bytes((folder / name).read_bytes())
@@ -127,10 +127,10 @@ class Adapted:
     Args:
         adapter: the folder of the adapter.
         base: the folder of the encoder.
-        length: tokens that are read of a pair.
+        length: how many tokens of a pair are read.
 
     Raises:
-        UnfitError: OpenVINO can't run it, or one of the two is broken.
+        UnfitError: OpenVINO can't run it, or adapter or encoder is broken.
     """
 
     def __init__(self, adapter: Path, base: Path, length: int) -> None:
@@ -173,7 +173,7 @@ def _shared_encoder(base: Path, weight_names: frozenset[str]) -> Encoder:
 
 
 def _cached_int8_weights(base: Path) -> Tensors:
-    """The encoder's weights as packed models have them, in a file beside its folder where that can be written."""
+    """The encoder's weights as in packed models, from a file beside its folder if that can be written."""
     cache_path, base_stat = base.with_name(f"{base.name}.int8.safetensors"), (base / PLAIN).stat()
     expected_notes = {"of": f"{base_stat.st_size} bytes, changed {base_stat.st_mtime_ns}", "version": VERSION}
     try:
@@ -198,7 +198,7 @@ def _notes(file: Path) -> dict[str, str]:
 
 
 def _int8_weights(base: Path) -> dict[str, NDArray[Any]]:
-    """The encoder's weights, matrices in int8 with a scale a row."""
+    """The encoder's weights; matrices are in int8 with a scale for each row."""
     with safe_open(base / PLAIN, "np") as file:
         names = [name for name in file.keys() if "pooler" not in name]  # noqa: SIM118 - it is no dictionary
         return {key: value for name in names for key, value in small(name, file.get_tensor(name)).items()}
@@ -215,7 +215,7 @@ def _adapter_weights(adapter: Path) -> dict[str, NDArray[np.float32]]:
 
 
 def _without_prefixes(name: str) -> str:
-    """A name without what peft and transformers put before it."""
+    """A name without the prefixes of peft and transformers."""
     inner_name = name.removeprefix(_PEFT_PREFIX)
     return inner_name if inner_name.startswith("classifier.") else inner_name.partition(".")[2]
 

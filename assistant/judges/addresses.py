@@ -5,7 +5,7 @@ its passage says "no". The model doesn't notice this while it writes, but mostly
 beside the text and asked. It is shown only the sentences nearest to its reply, since it overlooks less in a short text.
 The judge of support reads the whole text and makes different errors: the mean of both log-odds separates right replies
 from wrong ones better than either (docs/results/support.md). For a reply that begins with a yes or a no, the model's
-answer to the closed question is a third opinion (`judges/closed.py`), and the threshold is another.
+answer to the closed question is a third opinion (`judges/closed.py`), and another threshold holds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from assistant.text.overlap import echoes
 from assistant.text.sentences import quote, sentences, surrounding_sentences
 from assistant.types import Citation, Claim, Passage, Span, Turn, Verdict
 
-# Words of each cited passage that are shown around what was quoted from it, and passages at most.
+# How many words around its quotation are shown of each cited passage, and of how many passages at most.
 WORDS, MOST = 80, 3
 # A claim that comes without a question replies to this one.
 ANY = "What does the text say?"
@@ -33,7 +33,7 @@ _EDGE = 0.01
 class Addresses:
     """The second look as a judge of support, so that it can be measured like the others.
 
-    A claim is a reply to its question, and its evidence the text. There is no verdict "partly".
+    A claim is a reply to its question, with the text as its evidence. There is no verdict "partly".
     """
 
     def __init__(
@@ -72,10 +72,10 @@ class Addresses:
 def addresses_question(turn: Turn, reply: str, parts: Parts, stop: Event) -> Verdict:
     """Whether the reply answers the turn's question as its citations do, by the language model and the judge.
 
-    A reply that only repeats the question doesn't, and neither is asked about it.
+    A reply that only repeats the question doesn't; model and judge aren't asked about it.
 
     Raises:
-        SequiturError: one of the two can't be asked.
+        SequiturError: the model or the judge can't be asked.
     """
     if echoes(turn.question, reply):
         return Verdict(0.0, "not")

@@ -1,9 +1,9 @@
 """Closed questions: does the text say yes, no, or neither?
 
-A small model that answers a closed question from a text writes "Yes" nearly whatever the text says. If it has to choose
-one of three words, with a few examples before it, it is not sure of a yes that is wrong. So a reply that begins with a
-yes or a no is compared with this choice, too: what it says beyond that mostly repeats the question's own words, by
-which the judge of support goes (docs/results/support.md).
+A small model that answers a closed question from a text writes "Yes" almost whatever the text says. If it has to choose
+one of three words, with a few examples before it, it is less sure of a wrong yes. So a reply that begins with a yes or
+a no is also compared with this choice. The judge of support is not enough here: the rest of such a reply mostly repeats
+the question's own words, by which that judge goes (docs/results/support.md).
 """
 
 from __future__ import annotations

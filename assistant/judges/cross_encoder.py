@@ -18,7 +18,7 @@ from assistant.llm.processor import has_bf16
 _LOG = logging.getLogger(__name__)
 # Pairs -> a logit each.
 Read = Callable[[Sequence[tuple[str, str]]], Iterable[float]]
-# Tokens read of both texts together, where a judge wants nothing else.
+# Tokens read of both texts together, unless a judge sets another number.
 LENGTH = 256
 # Without any of these transformers would make a tokenizer that knows no word.
 _TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "spm.model", "sentencepiece.bpe.model", "tokenizer.model")
@@ -27,8 +27,8 @@ _TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "spm.model", "senten
 class PairReader:
     """A sentence-transformers cross-encoder in a local folder, on the CPU or the GPU. Threads take turns.
 
-    OpenVINO runs it where it can; torch is imported only where it can't. What is longer than `length` tokens is cut,
-    the longer text of the two first. With a `base`, the folder holds what is added to this encoder.
+    OpenVINO runs it if it can; torch is imported only if it can't. Pairs of more than `length` tokens are cut, first
+    the longer of the two texts. With a `base`, the folder holds what is added to this encoder.
 
     Raises:
         ModelError: the folder holds no cross-encoder of one logit, or one that can't be loaded; the message says why.
@@ -40,9 +40,9 @@ class PairReader:
         self._read = _openvino_reader(folder, length, base) or _torch_reader(folder, length, base)
 
     def logits(self, pairs: Sequence[tuple[str, str]], batch: int, stop: Event) -> list[float]:
-        """One logit a pair, in order, `batch` of them read at once; fewer where `stop` was set between two batches.
+        """One logit for each pair, in order; `batch` pairs are read at once. Fewer if `stop` was set between batches.
 
-        Little time goes into padding where pairs of similar lengths stand together.
+        Padding takes less time if pairs of similar lengths are next to each other.
         """
         logits: list[float] = []
         for start in range(0, len(pairs), batch):
@@ -88,7 +88,7 @@ def _torch_reader(folder: Path, length: int, base: Path | None) -> Read:
 
 
 def _window(folder: Path, length: int) -> int:
-    """How many tokens are read: what is asked for, or less where the model's tokenizer says so."""
+    """How many tokens are read: as many as asked for, or fewer if the model's tokenizer says so."""
     max_length = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8")).get("model_max_length")
     return min(length, int(max_length or length))
 
@@ -100,7 +100,7 @@ def readable(pair: tuple[str, str]) -> tuple[str, str]:
 
 
 def check(folder: Path) -> None:
-    """Refuse what is no cross-encoder of one logit: transformers would add a head at random to any other model.
+    """Refuse a model that isn't a cross-encoder with one logit: transformers would add a random head to it.
 
     Raises:
         ModelError: the folder can't be used; the message says why.
@@ -145,7 +145,7 @@ def load(folder: Path, length: int = LENGTH, base: Path | None = None) -> Any:
 
 
 def fastest() -> Any:
-    """The type that this machine multiplies fastest in: bf16 takes a third of the time where there are units for it."""
+    """The type in which this machine multiplies fastest: with units for bf16, that takes a third of the time."""
     import torch  # noqa: PLC0415
 
     if torch.cuda.is_available():

@@ -1,4 +1,4 @@
-"""What was fitted for a judge, kept as JSON beside its weights, which can be read and diffed and runs nothing."""
+"""What was fitted for a judge, stored beside its weights as JSON, which can be read and diffed and runs nothing."""
 
 from __future__ import annotations
 

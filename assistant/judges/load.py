@@ -1,7 +1,7 @@
 """Loads the judges that the settings name.
 
 A judge that can't be loaded doesn't end the program: it fails when a turn asks it, and the turn goes on without it and
-says why. If a smaller one stands in for it, `instead` is told.
+says why. If a smaller judge replaces it, `instead` is called.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def support(
 def suitability(
     settings: Settings, embedder: Embedder, progress: Progress = silent, instead: Instead = logged
 ) -> SuitabilityJudge:
-    """The judge of what suits a person, by this embedder and the reader that is set, which is fetched if need be."""
+    """The judge of suitability, with this embedder and the reader that the settings name, fetched if need be."""
     from assistant.judges.suitability.judge import shipped  # noqa: PLC0415
 
     try:

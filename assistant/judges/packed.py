@@ -1,7 +1,7 @@
 """A cross-encoder at a quarter of its size, so that it can come with Sequitur: int8 weights with a scale for each row.
 
-A packed folder has the tokenizer and the configuration of the model, and `weights.int8.safetensors`: of every matrix
-`name` in int8 and `name.scale`, (rows, 1) in fp32, so that the weight is their product; everything else in fp32.
+A packed folder has the tokenizer and the configuration of the model, and `weights.int8.safetensors`. This holds every
+matrix as `name` in int8 and `name.scale`, (rows, 1) in fp32, whose product is the weight; everything else is in fp32.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def is_packed(folder: Path) -> bool:
 
 
 def pack(folder: Path, target: Path) -> int:
-    """Write the packed form of a model's folder; returns the bytes of all its files.
+    """Write the packed form of a model's folder; returns the size of all its files in bytes.
 
     Raises:
         ModelError: the folder holds no weights.

@@ -1,4 +1,4 @@
-"""A cross-encoder with the curve that makes its logit a probability, as the judge of support is one."""
+"""A cross-encoder with the curve that turns its logit into a probability; the judge of support is one."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _HIGHEST = 50.0
 
 @dataclass(frozen=True, slots=True)
 class Curve(JsonFile):
-    """Probability = sigmoid(slope * logit + intercept) (Platt's scaling), and from where on the judge says yes.
+    """Probability = sigmoid(slope * logit + intercept) (Platt's scaling), with the threshold for a yes.
 
-    A judge of three states says "partly" from `partly` up to the threshold. `chosen_on` says on which data all were
-    fitted; it lies as `judge.json` beside the weights.
+    A judge with three states says "partly" from `partly` up to the threshold. `chosen_on` says on which data all of
+    this was fitted. The curve is stored as `judge.json` beside the weights.
     """
 
     AGAIN: ClassVar[str] = "get or train the judge again"
@@ -56,9 +56,9 @@ class PairModel:
         self.curve = Curve.load(folder / CURVE)
 
     def probabilities(self, pairs: Sequence[tuple[str, str]], stop: Event) -> list[float]:
-        """One probability a pair; what is too long is cut by the tokenizer, the longer text of the two first.
+        """One probability for each pair; the tokenizer cuts pairs that are too long, first the longer text.
 
-        `stop` is looked at between batches; pairs that weren't read then have 0.
+        `stop` is checked between batches; pairs that were not read get 0.
         """
         probabilities = [0.0] * len(pairs)
         order = sorted(range(len(pairs)), key=lambda n: sum(map(len, pairs[n])))

@@ -1,7 +1,7 @@
 """Tells reliable passages from unreliable ones and junk by their words (Generate-Retrieve-Generate, section 2.2.4).
 
-TF-IDF and logistic regression. A passage's length is no feature: its vector has length 1. What is learned is the
-manner of the sources that the labels came from, so a label says "written like an encyclopedia", not "true".
+TF-IDF and logistic regression. A passage's length has no influence: its vector has length 1. The classifier learns the
+style of the sources that the labels came from, so a label means "written like an encyclopedia", not "true".
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ VERSION = 1
 # Terms in fewer texts than this say little of any other text.
 RAREST = 3
 STRENGTH = 10.0
-# Marks that one of the usual collections of Wikipedia puts into its texts ("<unk>", "well @-@ known"); learned, they
-# would tell the collection and not the manner.
+# Marks that a usual collection of Wikipedia puts into its texts ("<unk>", "well @-@ known"); learned, they would tell
+# the collection and not the style.
 _MARKS = {"<unk>": "", "@-@": "-", "@,@": ",", "@.@": "."}
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What a passage is taken for, and how likely that is by the model, in [1/3, 1]."""
+    """The label of a passage, and the model's probability for it, in [1/3, 1]."""
 
     label: Label
     probability: float

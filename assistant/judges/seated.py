@@ -1,7 +1,7 @@
-"""Judges that wait for their turn's seat at the language model, as its requests do.
+"""Judges that wait until their turn has a seat at the language model, as the turn's requests to the model do.
 
-What they read keeps all cores busy. Where many people ask at once, only the turns that have a seat are judged, so that
-the others have their first sources as soon as if they were alone.
+Judges keep all cores busy. If many people ask at once, only turns that have a seat are judged, so that the others get
+their first sources as fast as if they were alone.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Wait = Callable[[Event], None]
 
 
 def seated(parts: Parts, wait: Wait) -> Parts:
-    """The parts, whose judges `wait` before they read anything."""
+    """The parts, with judges that `wait` before they read anything."""
     estimator, support, suitability = parts.estimator, parts.support, parts.suitability
     return replace(
         parts,

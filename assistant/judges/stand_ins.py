@@ -8,7 +8,7 @@ from collections.abc import Callable
 from assistant.errors import ModelError
 
 _LOG = logging.getLogger(__name__)
-# Called with what a smaller judge judges, and why the larger one can't.
+# Called with what the smaller judge is for, and why the larger one can't be used.
 Instead = Callable[[str, ModelError], None]
 
 

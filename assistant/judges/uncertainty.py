@@ -1,7 +1,7 @@
 """Decides whether an answer counts as "unknown", by one of several tests.
 
-Strategies that don't reason share it. After reasoning only the word "unknown" counts (`assistant.prompting.unknown`);
-what counts for the model's own knowledge stands in `assistant.steps.closed_book`.
+All strategies that don't reason use this. After reasoning only the word "unknown" counts
+(`assistant.prompting.unknown`); `assistant.steps.closed_book` has the rule for the model's own knowledge.
 
 A large model says the word itself (post-fusion, section 3.1). A small one hardly ever does, but its probabilities show
 what it knows. Every test gives a confidence between 0 and 1; below a measured threshold the answer counts as unknown.

@@ -104,7 +104,7 @@ def add_documents(  # noqa: PLR0913 - what uploads need beside a name and files
 ) -> list[Outcome]:
     """Bring files, and all files of folders, into a library, which is made if there is none of this name.
 
-    A file that is in it and has not changed is passed over; a changed one is replaced; one that vanished from an
+    A file that is in it and has not changed is skipped; a changed one is replaced; one that vanished from an
     indexed folder is removed. What can't be read is skipped, with the reason, and the rest is indexed.
 
     Args:

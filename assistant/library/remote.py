@@ -37,7 +37,7 @@ class RemoteShelves(IndexedShelves):
         """Bring there what differs from the libraries here; what arrived before an interruption is not sent again.
 
         Raises:
-            SequiturError: the encoder can't be had, a library can't be read, or OpenSearch can't be written.
+            SequiturError: the encoder can't be fetched, a library can't be read, or OpenSearch can't be written.
         """
         with self._making:
             if self._load:

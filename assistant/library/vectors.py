@@ -174,7 +174,7 @@ class DenseShelves(IndexedShelves):
         """Make or update the indexes of these libraries; what was encoded before an interruption is kept.
 
         Raises:
-            SequiturError: the encoder can't be had, or an index can't be made.
+            SequiturError: the encoder can't be fetched, or an index can't be made.
         """
         with self._making:
             self._vectors = self._vectors or vectors_of(self._settings, self._load(progress))

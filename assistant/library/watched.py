@@ -56,7 +56,7 @@ class Happenings:
             return 0
 
     def all(self) -> list[Happening]:
-        """The newest first; a line that can't be read is passed over."""
+        """The newest first; a line that can't be read is skipped."""
         with self._lock:
             return self._read()[::-1]
 

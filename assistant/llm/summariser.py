@@ -93,7 +93,7 @@ def load(settings: Settings, progress: Progress = silent) -> Summariser:
     """The model that the settings name, fetched if need be, and loaded once.
 
     Raises:
-        ModelError: it can't be had or loaded; that is tried again the next time.
+        ModelError: it can't be fetched or loaded; that is tried again the next time.
     """
     name = settings.turn.summariser
     return _loaded(Catalogue.load().resolve(name, settings, progress), name)

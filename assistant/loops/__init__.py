@@ -25,5 +25,5 @@ def named(name: str) -> Step:
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Runs the chosen loop, which adds `passages` and `queries`, and a draft or documents where it writes such."""
+    """Runs the chosen loop, which adds `passages` and `queries`, and the draft or documents that it writes."""
     yield from named(turn.choices.loop)(turn, parts, stop)

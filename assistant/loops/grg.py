@@ -1,9 +1,9 @@
 """Generate, retrieve, generate: the model's own answer is the query (GRG for TREC iKAT, section 2.1).
 
-The question alone is searched for first, so that there are sources to look at while the model writes; the rankings of
-question and draft are then fused by reciprocal rank. The draft is short (`turn.max_draft_tokens`), where the paper asks
-for a long one: on a CPU each of its tokens delays the answer. No draft is written if the passages found by the question
-are relevant enough (`turn.draft_threshold`). `grg_draft` is the loop as the paper has it.
+The question alone is searched for first, so that there are sources to look at while the model writes. The rankings of
+question and draft are then fused by reciprocal rank. The draft is short (`turn.max_draft_tokens`), unlike the paper's,
+since on a CPU each of its tokens delays the answer. No draft is written if the passages found by the question are
+relevant enough (`turn.draft_threshold`). `grg_draft` is the loop as in the paper.
 """
 
 from __future__ import annotations

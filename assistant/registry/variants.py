@@ -1,7 +1,7 @@
 """Finds the variants of a kind by their files, so that adding one needs no list to be kept.
 
-`assistant/strategies/concat_pf.py` is the strategy "concat_pf"; what a file of a kind has to have, its package tells.
-Helpers stand in folders of their own. Names are told without importing anything, since the settings are made of them.
+`assistant/strategies/concat_pf.py` is the strategy "concat_pf". The package of a kind says what each of its files must
+have; helpers are in folders of their own. Names are listed without importing anything, since the settings need them.
 """
 
 from __future__ import annotations

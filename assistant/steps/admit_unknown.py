@@ -1,4 +1,4 @@
-"""Replaces an answer that is unknown: by the model's own knowledge, labelled as that, or by "not in the library"."""
+"""Replaces an unknown answer by the model's own knowledge, labelled as such, or by "not in the library"."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from assistant.wording.replies import FIXED
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Replaces a chat answer that is unknown, as `relevance.if_unanswerable` says.
+    """Replaces an unknown chat answer, as `relevance.if_unanswerable` says.
 
     The model is asked for its own knowledge. The reply is "not in the library" in three cases: the model doesn't know
-    either, or only guesses; it may not be asked; or a passage that is as likely to answer as any other is from a
-    document of the person's own, of which the model knows nothing.
+    either, or only guesses; the settings don't let it be asked; or the passage most likely to answer is from one of the
+    person's own documents, of which the model knows nothing.
     """
     answer, policy = turn.answer, if_unanswerable(turn, parts)
     if answer is None or not answer.unknown or turn.choices.form != "chat" or stop.is_set():
@@ -39,7 +39,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
 
 def _labelled(turn: Turn, answer: Answer) -> Turn:
-    """The turn with what no passage supports as the model's own answer; "not in the library" if it says nothing."""
+    """The turn with its unsupported text as the model's own answer; "not in the library" if the text says nothing."""
     if turn.citations or says_unknown(answer.text) or echoes(turn.question, answer.text):
         return _not_held(turn)
     return replace(turn.with_event("unsupported"), answer=unbacked(answer.text), citations=())
@@ -52,7 +52,7 @@ def _is_from_own_documents(turn: Turn) -> bool:
 
 
 def _from_own_knowledge(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds what the model answers by itself, or "not in the library"."""
+    """Adds what the model answers from its own knowledge, or "not in the library"."""
     turn = replace(turn, answer=None, sentences=(), citations=())
     for turn in timed("own", closed_book.run, turn, parts, stop):
         yield turn

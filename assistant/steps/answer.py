@@ -1,7 +1,7 @@
-"""Answers from the passages by the turn's strategy, or otherwise where no passage seems relevant enough.
+"""Answers from the passages by the turn's strategy, or without them if no passage seems relevant enough.
 
-The confidence of a set of passages is that of its best one. Below the threshold the library counts as not holding the
-answer (RE-RAG, section 5.1); answering from the model's own knowledge instead is the paper's mixed strategy.
+The confidence of a set of passages is that of its best one. If it is below the threshold, the library counts as not
+holding the answer (RE-RAG, section 5.1). Answering from the model's own knowledge then is the paper's mixed strategy.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
 
 def is_from_passages(turn: Turn, parts: Parts) -> bool:
-    """Whether the turn is answered from its passages: they are relevant enough, or the settings say so anyway."""
+    """Whether the turn is answered from its passages: they are relevant enough, or are to be used anyway."""
     return turn.confidence is None or turn.confidence.level != "none" or if_unanswerable(turn, parts) == "answer"
 
 
 def if_unanswerable(turn: Turn, parts: Parts) -> IfUnanswerable:
-    """What the turn's choices, or else the settings, say to do where no passage is relevant enough."""
+    """What to do if no passage is relevant enough, by the turn's choices or else by the settings."""
     return turn.choices.below or parts.settings.relevance.if_unanswerable_for(turn.choices.form)
 
 

@@ -1,8 +1,9 @@
 """Cites the passages that support each sentence of an answer, and then checks the reply as a whole.
 
 A judge of support reads each sentence, as a reply to the question, beside the few passages nearest to it. A sentence
-that it finds supported, fully or partly, is cited; sources are numbered by first use, and numbers that the model wrote
-serve as hints on where to look. A sentence without support stays and is marked; an answer of nothing else is unknown.
+that the judge finds supported, fully or partly, gets citations. Sources are numbered by first use; numbers that the
+model wrote only hint at where to look. A sentence without support stays and is marked. An answer in which no sentence
+has support becomes unknown.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Both stages in one, for an answer that replaces the first: cites it, then checks the reply as a whole."""
+    """Both stages in one, for an answer that replaces an earlier one: cites it, then checks the reply as a whole."""
     if is_due(turn, parts):
         for turn in timed("citations", citations, turn, parts, stop):
             yield turn
@@ -38,7 +39,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
 
 def is_due(turn: Turn, parts: Parts) -> bool:  # noqa: ARG001 - called like all conditions
-    """Whether this is a chat answer that was written from passages and is not unknown: only such answers are cited."""
+    """Whether this is a chat answer written from passages and not unknown: only such answers are cited."""
     answer = turn.answer
     if answer is None or turn.choices.form != "chat":
         return False
@@ -53,7 +54,7 @@ def is_looked_at_again(turn: Turn, parts: Parts) -> bool:
 def citations(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `sentences` and `citations`; an answer without any citation becomes unknown.
 
-    Cited passages that only the strategy knew of are added to `passages`. Where the judge can't be used nothing is
+    Cited passages that only the strategy knew of are added to `passages`. If the judge can't be used, nothing is
     checked, and an event says why.
     """
     if turn.answer is None or stop.is_set():
@@ -80,7 +81,7 @@ def citations(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
 
 def second_look(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds how likely a cited answer is one to the question; one that isn't likely enough becomes unknown.
+    """Adds how likely a cited answer really answers the question; if that is too unlikely, the answer becomes unknown.
 
     The language model and the judge of support both read the reply beside the cited text.
     """

@@ -1,8 +1,8 @@
-"""Answers from the model's own knowledge, without any source; the reply is labelled as that.
+"""Answers from the model's own knowledge, without any source; the reply is labelled as such.
 
-A small model that doesn't know a name or a number makes one up, and shows that it does in how unlikely it finds some
-word of it. Asked a closed question, it says yes, whatever is true. Such an answer is no reply, but a guess, which is
-offered beside "not in the library" (docs/results/gates.md).
+A small model that doesn't know a name or a number makes one up; this shows in the low probability of some word of it.
+To a closed question it says yes, whatever is true. Such answers count as guesses, not as replies, and are offered
+beside "not in the library" (docs/results/gates.md).
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from assistant.text.overlap import contradiction, echoes
 from assistant.text.sentences import finished_text, quote, sentences, words
 from assistant.types import Answer, Claim, Completion, Turn
 
-# A reply of up to so many words is a name or a number, whatever it looks like.
+# A reply of at most this many words counts as a name or a number, whatever it looks like.
 _MAX_BARE_WORDS = 3
-# How a completion that was not written to its end tells of it: there is more to come, or it was stopped.
+# The `finish` of a completion that isn't complete: more is to come, or it was stopped.
 _UNFINISHED = ("", "cancelled")
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds an `answer` from the model's own knowledge, unknown where the model doesn't know either.
+    """Adds an `answer` from the model's own knowledge, which is unknown if the model doesn't know either.
 
-    A chat answer that only repeats the question counts as unknown, and so does one that the model isn't sure of, which
-    becomes the turn's `own_answer`.
+    A chat answer that only repeats the question counts as unknown. So does one that the model isn't sure of; it becomes
+    the turn's `own_answer`.
     """
     form = turn.choices.form
     max_tokens = parts.settings.turn.max_answer_tokens if form == "chat" else FACTOID_MAX_TOKENS
@@ -55,9 +55,9 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
 
 def _is_guess(text: str, question: str, completion: Completion, threshold: float) -> bool:
-    """Whether a finished answer is a yes or no, or names or counts something unasked that the model isn't sure of.
+    """Whether a finished answer is a guess: a yes or no, or an uncertain name or number that the question doesn't have.
 
-    Nothing is at a `threshold` of 0.
+    With a `threshold` of 0 no answer is a guess.
     """
     if not threshold:
         return False

@@ -1,7 +1,7 @@
-"""Marks facts as used that rule out something in the passages: "I have coeliac disease" where they speak of bread.
+"""Marks facts as used if they rule out something in the passages: "I have coeliac disease" if these mention bread.
 
-The words of such a fact are often far from what it rules out, so that its relevance to the question is small. Where the
-judge of suitability finds that a passage clashes with a fact, the fact matters all the same, and the model is given it.
+Such a fact often shares no words with what it rules out, so that its relevance to the question is low. If the judge of
+suitability finds that a passage clashes with the fact, the fact matters all the same, and the model is given it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from assistant.types import Turn
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Marks those `facts` as used that clash with a sentence of `digests`.
 
-    Where the judge can't be used nothing is marked; the next step asks it the same, and adds the event that says why.
+    If the judge can't be used, nothing is marked; the next step asks it the same and adds the event that says why.
     """
     judge, unused_facts = parts.suitability, [fact.text for fact in turn.facts if not fact.used]
     if not unused_facts or judge is None or not parts.settings.facts.constraints or stop.is_set():

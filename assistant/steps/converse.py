@@ -1,6 +1,6 @@
 """Small talk and talk about the conversation: a reply without retrieval, draft or sources.
 
-A message that only tells something about its writer gets a fixed acknowledgement: asked to reply to an illness or an
+A message that only states something about its writer gets a fixed acknowledgement: in reply to an illness or an
 allergy, a small model would give advice that no source backs.
 """
 
@@ -20,13 +20,13 @@ from ptkb.extract import only_states_facts
 
 _MAX_TOKENS = 120
 _MAX_FACTS = 20
-# For small talk the prompt has the last exchanges. A question about the conversation may be about any of them, so its
-# prompt has all, with each reply cut short.
+# For small talk the prompt has the last exchanges. A question about the conversation may concern any exchange, so its
+# prompt has them all, with each reply cut short.
 _LAST_EXCHANGES, _LONG_CHARS, _SHORT_CHARS = 4, 600, 200
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds `answer`. The prompt has the facts nearest to the utterance, since the talk may be about them."""
+    """Adds `answer`. The prompt has the facts nearest to the utterance, since it may be about them."""
     if only_states_facts(turn.utterance_in_english, parts.embedder):
         yield replace(turn, question=turn.utterance, answer=fixed("acknowledged", "conversation"))
         return

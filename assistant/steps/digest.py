@@ -1,6 +1,6 @@
 """Shortens each passage to what the model will read of it: its best sentences, or a summary of these.
 
-A summary is made without knowing the question.
+The summary is made without the question.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _MOST_SENTENCES = 3
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds `digests`, one for each passage and in their order (GRG, sections 2.2.3 and 2.2.5).
+    """Adds `digests`, one for each passage, in the order of the passages (GRG, sections 2.2.3 and 2.2.5).
 
-    Where the summarising model can't be loaded, an event says why, and the best sentences are used as they are. Without
-    a working relevance estimator, Sentence-BERT chooses the sentences.
+    If the summarising model can't be loaded, an event says why, and the best sentences are used as they are. Without a
+    working relevance estimator, Sentence-BERT chooses the sentences.
     """
     knobs = parts.settings.turn
     digests = (_likeliest(turn, parts, stop) if knobs.digest == "relevant" else ()) or best_sentences(
@@ -46,7 +46,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
 
 def _likeliest(turn: Turn, parts: Parts, stop: Event) -> tuple[Digest, ...]:
-    """The sentences that most likely answer, by the relevance estimator; none where there is no working estimator.
+    """The sentences that most likely answer, by the relevance estimator; none without a working estimator.
 
     It is asked twice: about the question alone, and about the question with the used facts.
     """
@@ -71,7 +71,7 @@ def _by_chat(passages: Sequence[Passage], parts: Parts, stop: Event) -> list[str
 
 
 def _by_seq2seq(passages: Sequence[Passage], settings: Settings, stop: Event) -> list[str]:
-    """Summaries by a model trained for that alone, which by default is given the passage without a prompt.
+    """Summaries by a model that was trained to summarise, which by default is given the passage without a prompt.
 
     Raises:
         ModelError: the model can't be loaded.

@@ -1,7 +1,7 @@
 """Which facts about the user matter for this turn: Sentence-BERT relevance, with a threshold (GRG, section 2.2.1).
 
-These are the stored facts, and what the messages of this conversation state. Of "I'm vegan. What could I cook?" the
-first sentence is a fact of the turn, and the second one is what is searched for and answered.
+Facts are stored, or stated by the messages of this conversation. In "I'm vegan. What could I cook?" the first sentence
+becomes a fact of the turn, and the second one is searched for and answered.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ptkb.stated import stated_before, stated_now
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - it is over in milliseconds
-    """Adds `stated`, `rest`, and `facts`: all that are switched on, most relevant first, with those used marked.
+    """Adds `stated`, `rest`, and `facts`: all facts that are switched on, most relevant first; those used are marked.
 
     A fact that a newer one contradicts is left out. The model is always given what the message itself states.
     """

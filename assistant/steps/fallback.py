@@ -1,4 +1,4 @@
-"""Tries the strategy's next answers where the first one is unknown, until one has support or there are no more."""
+"""Tries the strategy's next answers if the first one is unknown, until one has support or there are no more."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from assistant.types import Turn
 
 
 def is_due(turn: Turn, parts: Parts) -> bool:  # noqa: ARG001 - called like all conditions
-    """Whether the strategy's answer is unknown, and it has others."""
+    """Whether the strategy's answer is unknown, and the strategy can give others."""
     return is_unanswered(turn) and strategy_named(turn.choices.strategy).retry is not None
 
 

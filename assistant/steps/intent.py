@@ -1,9 +1,10 @@
 """Classifies messages: questions need sources; small talk, talk about the conversation and requests to write don't.
 
 The classifiers are logistic regressions over Sentence-BERT embeddings, trained at start on the examples in
-prompts/intents.toml. One sentence that asks something makes the message a question ("Hello! What is the capital of
-Norway?"), and so does doubt: a needless search does less harm than a withheld answer. A message that seems talk ("My
-coffee runs too slowly.") is also a question if the library surely answers it, by the relevance estimator.
+prompts/intents.toml. A message is a question if one of its sentences asks something ("Hello! What is the capital of
+Norway?") or if the classifier is in doubt, since a needless search does less harm than a withheld answer. A message
+that looks like talk ("My coffee runs too slowly.") is also a question if the relevance estimator is sure that the
+library answers it.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _LOG = logging.getLogger(__name__)
 Encode = Callable[[Sequence[str], Embedder], NDArray[np.float32]]
 TALK: frozenset[Intent] = frozenset({"small_talk", "conversation"})
 MEMORY: tuple[Asks, ...] = ("recall", "forget", "why")
-# The tables of examples that separate talk from questions, and further ones that are used for this alone.
+# The tables of examples that separate talk from questions, and further tables that are used only for this.
 TALK_OR_NOT: tuple[Intent, ...] = ("small_talk", "conversation", "question")
 MORE: dict[Intent, str] = {"small_talk": "more_small_talk", "question": "more_questions"}
 MORE_LIKELY = 0.5
@@ -59,10 +60,11 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 def intent_of(utterance: str, embedder: Embedder, knobs: TurnSettings) -> Intent:
     """The intent of an utterance: that of its most demanding sentence.
 
-    A sentence is small talk or about the conversation if the sum of both probabilities reaches `intent_threshold`, and
+    A sentence is small talk or about the conversation if the sum of both probabilities reaches `intent_threshold`. It
     asks for a piece of writing if that probability reaches `writing_threshold`. Such a request may contain the text to
-    work on: a further sentence makes it a question only by a question mark, and not behind a colon ("Translate this:
-    Where is the station?"). A message that only tells something about its writer is no question.
+    work on, so a further sentence makes the message a question only if it ends with a question mark and doesn't follow
+    a colon ("Translate this: Where is the station?"). A message that only states something about its writer is no
+    question.
     """
     return _intent(utterance, _encoded_utterance(utterance, embedder), embedder, knobs)
 
@@ -70,21 +72,21 @@ def intent_of(utterance: str, embedder: Embedder, knobs: TurnSettings) -> Intent
 def asks_of(utterance: str, embedder: Embedder, knobs: TurnSettings) -> Asks:
     """What an utterance asks about the stored facts, "" for nothing.
 
-    That is what one of its sentences most likely asks, unless another sentence is a question of its own.
+    One sentence that asks about them is enough, unless another sentence is a question about something else.
     """
     return _asks(_encoded_utterance(utterance, embedder), embedder, knobs)
 
 
 @dataclass(frozen=True, slots=True)
 class _EncodedUtterance:
-    """The sentences of an utterance, and their vectors with those of their first words: (sentences, 2 d)."""
+    """The sentences of an utterance, and for each the vector of the sentence and that of its first words: (n, 2 d)."""
 
     pieces: list[str]
     both: NDArray[np.float32]
 
     @property
     def vectors(self) -> NDArray[np.float32]:
-        """The sentences' own: (sentences, d)."""
+        """The vectors of the sentences alone: (n, d)."""
         return self.both[:, : self.both.shape[1] // 2]
 
 
@@ -119,7 +121,7 @@ def _asks(encoded: _EncodedUtterance, embedder: Embedder, knobs: TurnSettings) -
 def library_answers(
     utterance: str, retriever: Retriever, estimator: Estimator, knobs: RelevanceSettings, stop: Event
 ) -> bool:
-    """Whether a passage surely answers what seems talk. One or two words, such as a greeting, are not searched for."""
+    """Whether a passage surely answers what looks like talk. One or two words, such as "Hi!", are not searched for."""
     passages = retriever.search(utterance, knobs.rerank_depth) if len(utterance.split()) > _GREETING_WORDS else []
     return set_confidence(estimates(utterance, passages, estimator, stop)) >= knobs.small_talk_threshold
 
@@ -163,7 +165,7 @@ def _memory_request(probabilities: dict[str, float]) -> Asks:
 
 @dataclass(frozen=True, slots=True)
 class _Classifiers:
-    """Three regressions: for talk or question, for requests to write, and for requests about stored facts."""
+    """Three regressions: talk or question, request to write or not, and which request about stored facts."""
 
     talk: Regression
     writing: Regression
@@ -191,7 +193,7 @@ def _encoded(texts: Sequence[str], embedder: Embedder) -> NDArray[np.float32]:
 
 
 def _with_opening(texts: Sequence[str], embedder: Embedder) -> NDArray[np.float32]:
-    """The vectors of each text and of its first words, which tell what it asks whatever it is about: (texts, 2 d)."""
+    """For each text its vector and that of its first words, which show what kind of request it is: (texts, 2 d)."""
     openings = [" ".join(text.split()[:_OPENING_WORDS]) for text in texts]
     vectors = embedder.encode([*texts, *openings])
     return np.hstack([vectors[: len(texts)], vectors[len(texts) :]])

@@ -1,8 +1,8 @@
-"""Translates messages and facts in other languages into English and, where that is set, the reply back.
+"""Translates messages and facts in other languages into English and, if the settings say so, the reply back.
 
 The stemming of the search, the sentence encoder and the judges are made for English. So a message in another language
 is translated, searched for and answered in English, unless the library has passages in the language of the message.
-Where a turn is in English, so are its facts: else "Ich bin Vegetarier" would rule nothing out.
+Facts are translated as well if the turn is in English; otherwise "Ich bin Vegetarier" would rule nothing out.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from assistant.text.sentences import quote, sentences
 from assistant.types import Completion, Fact, Options, Turn
 
 ENGLISH = "en"
-# Languages that are told apart, by their ISO 639-1 codes; more would only make short messages less sure.
+# The languages that can be recognised, by their ISO 639-1 codes; with more of them, short messages would be recognised
+# less surely.
 LANGUAGES = {
     "ar": "Arabic", "bg": "Bulgarian", "ca": "Catalan", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek",
     "en": "English", "es": "Spanish", "et": "Estonian", "fa": "Persian", "fi": "Finnish", "fr": "French",
@@ -31,22 +32,22 @@ LANGUAGES = {
     "sr": "Serbian", "sv": "Swedish", "th": "Thai", "tr": "Turkish", "uk": "Ukrainian", "vi": "Vietnamese",
     "zh": "Chinese",
 }  # fmt: skip
-# A message with a lower probability of being English counts as in another language (one in 1,700 English messages and
-# questions that were looked at had less); one with more characters is a text rather than a message.
+# A message whose probability of being English is lower than this counts as in another language (that was so for one in
+# 1,700 English messages and questions that were looked at). With more characters than this it is a text, not a message.
 _UNLIKELY_MESSAGE, _MAX_MESSAGE_CHARS = 0.01, 1000
-# The same of a fact, which is shorter than a message: 3 of 3,797 English facts have less.
+# The same probability for a fact, which is shorter than a message; 3 of 3,797 English facts have a lower one.
 _UNLIKELY_FACT = 0.05
 # How many passages are looked at to tell whether the library is in the language of the message, and the probability of
-# English below which a passage surely isn't: foreign names in an English passage bring it down to a ten-thousandth.
+# English below which a passage surely isn't English: foreign names in an English one lower it to a ten-thousandth.
 _PASSAGES_CHECKED, _SURELY_FOREIGN = 3, 1e-6
-# The English of facts, by the model that translated them and their text: facts hardly change from turn to turn.
+# Translations of facts, by model and text: facts hardly change from turn to turn.
 _FACTS: RecentResults[tuple[str, str], str] = RecentResults(2_000)
 
 
 def message(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `english`, the translation, unless the message is English or the library has passages in its language.
 
-    To the facts in `known` their English is added where the turn goes on in English.
+    If the turn goes on in English, the facts in `known` get their translations.
     """
     language = language_of(turn.utterance)
     if language != ENGLISH:
@@ -54,7 +55,7 @@ def message(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
             yield turn
             return
         max_tokens = _token_limit(turn.utterance)
-        # in one line, since what is written ends with its line
+        # on one line, since the model's reply ends at the first line break
         utterance = " ".join(turn.utterance.split())
         messages, cuts = fit("english", parts.llm, max_tokens, utterance=utterance)
         [completion] = parts.llm.complete([messages], _options(max_tokens), stop)
@@ -64,7 +65,7 @@ def message(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
 
 def is_due(turn: Turn, parts: Parts) -> bool:
-    """Whether replies are to be translated back, and this message was translated."""
+    """Whether this message was translated, and replies are to be translated back."""
     return parts.settings.turn.translate and bool(turn.english)
 
 
@@ -92,7 +93,7 @@ def reply(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
 
 def language_of(text: str, unlikely: float = _UNLIKELY_MESSAGE) -> str:
-    """The most likely language of a text as ISO 639-1 code, if English has a lower probability than `unlikely`."""
+    """The most likely language of a text, as its ISO 639-1 code; English unless its probability is below `unlikely`."""
     ranked = _identifier().rank(text)
     return str(ranked[0][0]) if dict(ranked)[ENGLISH] < unlikely else ENGLISH
 
@@ -107,7 +108,7 @@ def _identifier() -> Any:
 
 
 def _with_english(facts: tuple[Fact, ...], parts: Parts, stop: Event) -> tuple[Fact, ...]:
-    """The facts, those in other languages with their English; each is tried once, as long as it is remembered."""
+    """The facts; those in other languages get a translation, which is cached, even if it failed."""
     texts = [fact.text for fact in facts if fact.on and language_of(fact.text, _UNLIKELY_FACT) != ENGLISH]
     cache_keys = [(parts.llm.name, text) for text in texts]
     if not cache_keys or stop.is_set():
@@ -133,7 +134,7 @@ def _is_library_language(language: str, turn: Turn, parts: Parts) -> bool:
 def _translated(texts: list[str], turn: Turn, parts: Parts, stop: Event) -> list[str]:
     """The texts translated into the language of the message.
 
-    A failed translation leaves a text as it is; and so stays what has several lines, which is code or a table.
+    A text whose translation fails stays as it is. So does a text of several lines, which is code or a table.
     """
     language = LANGUAGES[language_of(turn.utterance)]
     single_lines = [text for text in texts if "\n" not in text]
@@ -147,7 +148,7 @@ def _translated(texts: list[str], turn: Turn, parts: Parts, stop: Event) -> list
 
 
 def _with_translations(body: str, originals: list[str], translations: dict[str, str]) -> str:
-    """The text with each sentence's translation in its place; the markers stay where they stand."""
+    """The text with each sentence replaced by its translation; the markers stay in place."""
     pieces, end = list[str](), 0
     for sentence in originals:
         original, translation = before_marker(sentence), before_marker(translations[sentence])

@@ -1,4 +1,4 @@
-"""Replaces "the 3rd one" by the item of the last reply that it means: small models take the first for the third."""
+"""Replaces "the 3rd one" by the item of the last reply that it means: small models confuse the first and the third."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _REFERENCE = re.compile(
     rf"|\b(?:{_THINGS}|number(?= \d+(?:\W*$|[,?!]))) (?P<number>[1-9]\d?)\b",
     re.IGNORECASE,
 )
-# A word with a capital that is not the first.
+# A capitalised word that isn't the first word.
 _CAPITALISED = re.compile(r"\w\W+[A-Z]\w*\s$")
 _BULLET = re.compile(r"^([ \t]*)(?:[-*•]|\d+[.)])[ \t]+(.+)$", re.MULTILINE)
 _INLINE = re.compile(r"(?:^|(?<=[\s.]))\(?(\d{1,2})[.)] ")
@@ -35,7 +35,7 @@ _MAX_ITEM_CHARS = 160
 
 
 def spelt_out(utterance: str, last: Exchange) -> str:
-    """The utterance with an ordinal replaced by the item of the last reply that it names, in quotes; else unchanged."""
+    """The utterance with an ordinal replaced by the item of the last reply that it means, in quotes; else unchanged."""
     reference = _REFERENCE.search(utterance)
     if reference is None or _is_a_name(utterance, reference):
         return utterance
@@ -68,7 +68,7 @@ def _items(exchange: Exchange) -> list[str]:
 
 
 def _bullets(reply: str) -> list[str]:
-    """Items on lines of their own, without those of lists within them, which are further in."""
+    """Items on lines of their own, without those of nested lists, which are further indented."""
     bullets = [(len(indentation.expandtabs()), item) for indentation, item in _BULLET.findall(reply)]
     outermost = min((depth for depth, _ in bullets), default=0)
     return [item for depth, item in bullets if depth == outermost]

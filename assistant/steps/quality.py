@@ -26,9 +26,10 @@ def is_due(turn: Turn, parts: Parts) -> bool:  # noqa: ARG001 - called like all 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - it is over in milliseconds
     """Puts the best passages judged reliable into `passages`, and unreliable ones ranked before them into `dropped`.
 
-    As many as the turn wants are kept, out of its passages, its reserve and the `retrieve.fusion_depth` best that its
-    queries find. Where none is reliable the passage ranked first stays, with an event: another one would not answer,
-    however well it is written. Without a usable classifier all stay, with an event that says why.
+    The turn keeps as many passages as it had, chosen from its passages, its reserve and the `retrieve.fusion_depth`
+    best that its queries find. If none is reliable, the passage ranked first stays, with an event: any other would be
+    less likely to answer, however well it is written. Without a usable classifier all stay, with an event that says
+    why.
     """
     outcome = classifier(Path(parts.settings.turn.quality_model))
     yield (

@@ -1,12 +1,12 @@
-"""Quotes what of the passages answers the question, where the model's own words were no answer or a less likely one.
+"""Quotes a sentence of the passages as the answer, if the model's own words are no answer or a less likely one.
 
-A small model may misread a passage; a quotation can't. The relevance estimator ranks the sentences. Its estimate of the
-best one, together with the judge of support, which reads that sentence alone as a reply to the question, decides
-whether it answers: both together decide better than either, and better than a second look of the language model. Of a
-person's own documents, which are unlike the encyclopedias that the estimator learned from, the judge alone decides
-(docs/results/support.md). Where the sentence is likely enough and the judge finds that a second one makes a better
-answer, as it does if two things were asked, both are quoted. A quotation needs no other check, since it is what the
-passages say.
+A small model may misread a passage; a quotation can't. The relevance estimator ranks the sentences. Whether the best
+one answers is decided by the estimator and the judge of support together; the judge reads the sentence alone, as a
+reply to the question. Both together decide better than either, and better than a second look by the language model. For
+a person's own documents, which are unlike the encyclopedias that the estimator learned from, the judge alone decides
+(docs/results/support.md). If the sentence is likely enough, and the judge finds that a second one makes a better
+answer, for instance because two things were asked, both are quoted. A quotation needs no other check, since it is what
+the passages say.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from assistant.text.sentences import quote, sentences
 from assistant.types import Answer, Claim, EventCode, Passage, Span, Turn, Verdict
 
 _LOG = logging.getLogger(__name__)
-# Sentences, next to the best one, each of which is tried as a second one; and how much surer, in log-odds, the judge
-# has to be of both, so that nothing needless is added.
+# How many of the next best sentences are tried as a second one, and how much surer, in log-odds, the judge has to be of
+# both together than of the best one alone, so that nothing needless is added.
 SECOND_CANDIDATES, MARGIN = 3, 0.5
 _SENTENCE_ENDS = (".", "!", "?", "…", '"', "”")
 
@@ -40,7 +40,7 @@ _SENTENCE_ENDS = (".", "!", "?", "…", '"', "”")
 class Quotable:
     """Sentences, each as a passage of its own, the ids of the passages they are from, and how likely they answer.
 
-    That is a probability by the estimator, of the best sentence, and one by the judge of support, of all.
+    `relevance` is the estimator's probability for the best sentence, `support` the judge's for all sentences together.
     """
 
     sentences: tuple[Passage, ...]
@@ -58,7 +58,7 @@ class Quotable:
 
     @property
     def text(self) -> str:
-        """The sentences in a row; one behind what is no full sentence, such as a line of a list, begins a new line."""
+        """The sentences one after the other; after a piece without an end mark, such as a list item, on a new line."""
         text = ""
         for sentence in self.sentences:
             separator = " " if text.endswith(_SENTENCE_ENDS) else "\n" if text else ""
@@ -67,16 +67,16 @@ class Quotable:
 
 
 def is_due(turn: Turn, parts: Parts) -> bool:
-    """Whether a chat turn was to be answered from its passages, and its answer is unknown so far or has a rival."""
+    """Whether a chat turn is answered from its passages, and its answer is unknown or may have a rival in them."""
     if turn.choices.form != "chat" or parts.settings.turn.quote_threshold >= 1:
         return False
     return is_from_passages(turn, parts) and (is_unanswered(turn) or _has_rival(turn))
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds what of the passages is the likeliest `answer`, if it is likely enough (`turn.quote_threshold`).
+    """Adds the best quotation as `answer`, if it is likely enough to answer (`turn.quote_threshold`).
 
-    An answer in the model's own words only makes way for a likelier one.
+    An answer in the model's own words is replaced only by a likelier one.
     """
     best = _best_quotable(turn, parts, stop)
     if best is None or stop.is_set() or not _is_likely_enough(best, turn, parts.settings.turn.quote_threshold):
@@ -96,10 +96,10 @@ def best_quotable(
     stop: Event,
     threshold: float,
 ) -> Quotable | None:
-    """The sentence that the estimator finds most relevant; with one of the next if the judge finds both surer.
+    """The sentence that the estimator finds most relevant, with one of the next ones if the judge is surer of both.
 
-    Only what is likely enough by itself, by the `threshold`, gets a second one: of several that are tried, one may well
-    make what doesn't answer look as if it did. None if there is no sentence, or `stop` was set.
+    Only a sentence that reaches the `threshold` by itself gets a second one: if several are tried, one of them may well
+    make a sentence look like an answer that isn't. None if there is no sentence, or `stop` was set.
 
     Raises:
         SequiturError: a judge can't be used; one that fails may raise anything.
@@ -131,7 +131,7 @@ def _judged(quotables: Sequence[Quotable], question: str, judge: SupportJudge, s
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A sentence as a passage of its own, and where it is from: the passage's id, and its number in all passages."""
+    """A sentence as a passage of its own, the id of the passage it is from, and its number among all sentences."""
 
     passage: Passage
     source_id: str
@@ -147,7 +147,7 @@ def _sentences(passages: Sequence[Passage]) -> Iterator[_Candidate]:
 
 
 def _distinct(candidates: Iterable[_Candidate]) -> Iterator[_Candidate]:
-    """The candidates without those that say what one before them says word for word."""
+    """The candidates without those that repeat an earlier one word for word."""
     seen_texts = set[str]()
     for candidate in candidates:
         if candidate.passage.text not in seen_texts:
@@ -156,7 +156,7 @@ def _distinct(candidates: Iterable[_Candidate]) -> Iterator[_Candidate]:
 
 
 def _quotable(candidates: Sequence[_Candidate], relevance: float) -> Quotable:
-    """The candidates as one quotation: sentences of one passage as they stand in it."""
+    """The candidates as one quotation; if all are from the same passage, in the passage's order."""
     if len({candidate.source_id for candidate in candidates}) == 1:
         candidates = sorted(candidates, key=lambda candidate: candidate.number)
     return Quotable(
@@ -167,9 +167,9 @@ def _quotable(candidates: Sequence[_Candidate], relevance: float) -> Quotable:
 
 
 def _has_rival(turn: Turn) -> bool:
-    """Whether what stands in the passages may answer better than the reply, which is one sentence.
+    """Whether the reply is one sentence, so that a sentence of the passages may answer better.
 
-    A reply of several sentences may say more than one or two of the passages do.
+    A reply of several sentences may say more than one or two sentences of the passages do.
     """
     return turn.answer is not None and turn.answer.likely is not None and len(turn.sentences) == 1
 
@@ -183,10 +183,10 @@ def _is_likely_enough(best: Quotable, turn: Turn, threshold: float) -> bool:
 
 
 def _cited(turn: Turn, best: Quotable, parts: Parts, stop: Event) -> Turn:
-    """The turn with its answer, which is what is quoted, cited.
+    """The turn with its answer, the quotation, cited.
 
-    What its passages say word for word needs no judge of support, who would read it beside all of them. A sentence of a
-    summary, or one of which something was left out, is judged like any other.
+    A sentence that its passage contains word for word needs no judge of support. A sentence of a summary, or one from
+    which something was left out, is judged like any other.
     """
     sources = {passage.id: passage for passage in turn.passages}
     spans, findings, end = list[Span](), list[Finding](), 0

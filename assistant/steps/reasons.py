@@ -1,7 +1,7 @@
 """Which facts a reply depends on, so that only those are named as its reasons.
 
-A reply depends on a fact because of which something was left out. It also depends on a fact that the model was given
-and that helps to explain the reply: a sentence of it is nearer to question and fact than to the question alone.
+A reply depends on a fact if something was left out because of it. It also depends on a fact that the model was given if
+the fact helps to explain the reply: a sentence of the reply is nearer to fact and question than to the question alone.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from assistant.text.markers import extract_markers
 from assistant.text.sentences import quote, sentences
 from assistant.types import Turn
 
-# How much nearer (in cosine) the question has to be with the fact than without it. Chosen for the best F1 on the train
+# How much nearer (in cosine) question and fact have to be than the question alone. Chosen for the best F1 on the train
 # topics of TREC iKAT 2023, whose responses name the facts that they draw on; docs/results/because.md has the trials.
 GAIN = 0.1
 
@@ -26,8 +26,8 @@ GAIN = 0.1
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Sets `shows` of each fact that the model was given or because of which something was left out.
 
-    A first message is compared as it was asked, not as it was rewritten with the facts, so that what the rewritten
-    question took from a fact counts as a dependence on it as well.
+    A first message is compared as it was asked, not as it was rewritten with the facts. So what the rewritten question
+    took from a fact counts as a dependence, too.
     """
     if turn.facts and turn.answer and not stop.is_set():
         question = turn.question if turn.history else turn.request

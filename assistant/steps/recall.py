@@ -1,8 +1,9 @@
 """Answers messages about the stored facts, without the language model. Nothing is changed here.
 
-"What do you know about me?" lists all facts, "Forget that I ..." those nearest to that, and "Why do you think that?"
-the sources and facts of the last reply. The page has buttons beside each fact; elsewhere a command changes them. What
-was only said in the conversation stands before the list; "Forget that I ..." takes it back at once.
+"What do you know about me?" lists all facts, "Forget that I ..." the facts nearest to the message, and "Why do you
+think that?" the sources and facts of the last reply. The page has buttons beside each fact; elsewhere a command changes
+them. Facts that were only stated in the conversation come before the list; "Forget that I ..." takes those back at
+once.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ NO_REPLY = "There is no reply before this one that I could explain."
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - it is over in milliseconds
-    """Adds `answer`; its facts as `listed`; and as `about` the id of the turn that it explains."""
+    """Adds `answer`, the facts that it lists as `listed`, and the id of the turn that it explains as `about`."""
     turn = replace(turn, question=turn.utterance_in_english)
     if turn.asks == "why":
         yield _grounds(turn)
@@ -44,7 +45,7 @@ def grouped(facts: Sequence[Fact]) -> dict[str, list[Fact]]:
 
 
 def lead(turn: Turn) -> str:
-    """The answer without the facts that it lists, for a page that shows these itself."""
+    """The answer without the facts that it lists, for a page that shows the facts itself."""
     text = turn.answer.text if turn.answer else ""
     if turn.asks == "recall":
         return text.partition("\n\n")[0]
@@ -62,7 +63,7 @@ def _all_facts(turn: Turn, embedder: Embedder) -> Turn:
 
 
 def _stated_here(turn: Turn) -> str:
-    """What was said in the conversation and isn't stored: told, or taken back by a message that repeats it."""
+    """A sentence on what was stated in the conversation and isn't stored, or on what this message takes back of it."""
     statements = [fact.text for fact in turn.facts if not fact.stored]
     if turn.asks == "forget":
         statements = [text for text in statements if entails(turn.utterance_in_english, text)]

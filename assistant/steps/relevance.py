@@ -1,11 +1,11 @@
 """Asks the relevance estimator how likely each passage answers the question (RE-RAG, section 2.2).
 
-With reranking, more candidates are searched for than are shown, and those that the estimator finds best are kept. Where
+With reranking, more candidates are searched for than are shown, and those that the estimator finds best are kept. If
 facts are used, the estimator is asked about the question alone and about the question with the facts, and the mean of
-the two log-odds gives the order: the question alone would bring a vegan eggs, and the facts alone passages that say
-little about the question. A passage's rank in the search counts as well. A chat reply leaves out passages that are far
-less likely to answer than the best one (`relevance.min_relative_confidence`). Sources are on the page before this step
-runs. If the estimator fails, the turn goes on with the passages as they were found, and an event says so.
+the two log-odds gives the order: the question alone would find eggs for a vegan, and the facts alone passages that say
+little about the question. A passage's rank in the search counts as well. For a chat reply, passages that are far less
+likely to answer than the best one are left out (`relevance.min_relative_confidence`). The page shows sources before
+this step runs. If the estimator fails, the turn goes on with the passages as they were found, and an event says so.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def is_due(turn: Turn, parts: Parts) -> bool:  # noqa: ARG001 - called like all 
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds `confidence`, and where reranking is set, the best of all candidates as `passages`."""
+    """Adds `confidence` and, with reranking, the best of all candidates as `passages`."""
     if parts.estimator is None or not turn.passages or stop.is_set():
         yield turn
     elif all(passage.confidence is not None for passage in turn.passages):

@@ -1,8 +1,8 @@
 """Rewrites a message so that it stands alone: "the 3rd one" and "my country" are named in full, and US becomes USA.
 
-The model sees the last exchanges and the person's facts, and writes the message again with what it refers to. A first
-message is rewritten only if it may refer to a fact: a small model that has nothing to add changes something else
-(docs/results/rewriting.md).
+The model sees the last exchanges and the person's facts, and writes the message again with everything named that it
+refers to. A first message is rewritten only if it may refer to a fact: a small model that has nothing to add changes
+something else (docs/results/rewriting.md).
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from ptkb.rank import ELLIPTICAL_QUESTION
 # A rewrite that grew beyond this is an answer, not a question.
 _LONGEST = 3.0
 _MAX_TOKENS = 60
-# What the prompt opens somebody's words with: a rewrite that holds it goes on with the conversation.
+# The prompt begins each speaker's words with these; a rewrite that contains one continues the conversation.
 _OPENERS = (" A: ", " B: ")
-# Characters of facts in the prompt, some 200 tokens: all if they are few, else the most relevant.
+# Characters of facts in the prompt, some 200 tokens: all facts if they are few, else the most relevant.
 _FACTS = 800
-# "and the second most?" continues the question before and is none without it; longer messages mostly stand alone.
+# "and the second most?" continues the question before it and makes no sense alone; most longer ones stand alone.
 _GOES_ON = re.compile(r"\W*(?:and|but|or|(?:what|how) about)\b", re.IGNORECASE)
 _FEW_WORDS = 6
-# How often such words are rewritten; a rewrite that drops one of them only repeats the question before.
+# How often such a message is rewritten; a rewrite that drops one of its words only repeats the question before.
 _TRIES = 4
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds `question`. The first message of somebody of whom nothing is known is its own question.
+    """Adds `question`. A first message is used as it is if no facts are known.
 
     Small models fail in four ways that can be recognised: they answer the message, go on writing, repeat an earlier
-    question, or ask something of which nobody spoke. Such a rewrite is discarded, and the message is used as it is. A
-    few words that only continue the question before ("And bread?") are rewritten from that one exchange, so that no
-    older topic comes in, and several times with sampling before they are appended to that question. "The 3rd one" is
-    spelt out before the model sees it.
+    question, or ask something that nobody spoke of. Such a rewrite is discarded, and the message is used as it is. A
+    message of a few words that only continues the question before ("And bread?") is rewritten from that one exchange,
+    so that no older topic comes in. If that fails, it is tried several times with sampling; if these fail, too, the
+    message is appended to that question. "The 3rd one" is spelt out before the model sees it.
     """
     history = _shown(turn)
     facts = _facts(turn) if history or _may_refer_to_facts(turn, parts.settings.facts.rewrite_threshold) else ()
@@ -52,7 +52,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         question = with_usa(turn.request)
         yield replace(turn, question=question, rewritten=question != turn.utterance)
         return
-    # small models take "And bread?" for the same question once more; "What about bread?" they repeat as it is
+    # small models rewrite "And bread?" like the question before, but leave "What about bread?" as it is
     said = ELLIPTICAL_QUESTION.sub("And", " ".join(utterance.split()))
     messages, cuts = fit("rewrite", parts.llm, _MAX_TOKENS, history=history, facts=facts, utterance=said)
     question = with_usa(_written(messages, utterance, turn, parts, stop))
@@ -60,7 +60,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
 
 def _shown(turn: Turn) -> tuple[Exchange, ...]:
-    """The last exchanges; of a message that only continues the question before, that question and its reply alone."""
+    """The last exchanges; for a message that only continues the question before, that question and its reply alone."""
     if not _continues(turn):
         return recent(turn.history, exchanges=3, chars=400)
     before = turn.history[-1]
@@ -68,12 +68,12 @@ def _shown(turn: Turn) -> tuple[Exchange, ...]:
 
 
 def _may_refer_to_facts(turn: Turn, threshold: float) -> bool:
-    """Whether a fact is so near to the message that it may refer to it, or was stated in it ("I have a cat. ...")."""
+    """Whether the message may refer to a fact: one is near enough, or the message states one ("I have a cat. ...")."""
     return bool(turn.rest) or any(fact.relevance >= threshold for fact in turn.facts)
 
 
 def _facts(turn: Turn) -> tuple[str, ...]:
-    """The most relevant facts that have room in the prompt."""
+    """The most relevant facts that fit into the prompt."""
     texts: list[str] = []
     for fact in turn.facts:
         if sum(map(len, texts)) + len(fact.text) > _FACTS:
@@ -83,7 +83,7 @@ def _facts(turn: Turn) -> tuple[str, ...]:
 
 
 def _written(messages: Messages, utterance: str, turn: Turn, parts: Parts, stop: Event) -> str:
-    """The rewritten utterance; if rewriting fails, the utterance, behind the question that it continues if it does."""
+    """The rewritten utterance; if rewriting fails, the utterance, after the question that it continues, if any."""
     greedy = Options(max_tokens=_MAX_TOKENS, stop=("\n",))
     if written := _usable(parts, messages, greedy, stop, utterance, turn):
         return written
@@ -104,7 +104,7 @@ def _usable(parts: Parts, messages: Messages, options: Options, stop: Event, utt
     # a rewrite that ran out of tokens is cut off at its end
     too_long = completion.finish == "length" or len(written) > max(_LONGEST * said, said + 160)
     answers = "?" in utterance and "?" not in written
-    # what refers to facts is put in words that the message lacks; a first message without such loses some at best
+    # naming what a fact says adds words; a rewrite of a first message that adds none can only lose some
     only_shortens = not turn.history and coverage(written, utterance) == 1
     goes_on = any(opener in written and opener not in turn.utterance_in_english for opener in _OPENERS)
     wrong = too_long or answers or only_shortens or goes_on or _was_said(written, turn) or _is_unrelated(written, turn)
@@ -112,7 +112,7 @@ def _usable(parts: Parts, messages: Messages, options: Options, stop: Event, utt
 
 
 def _continues(turn: Turn) -> bool:
-    """Whether this is a few words that only make sense behind the question before."""
+    """Whether this is a few words that only make sense after the question before."""
     return bool(turn.history) and bool(_GOES_ON.match(turn.request)) and len(turn.request.split()) <= _FEW_WORDS
 
 

@@ -1,10 +1,10 @@
 """Leaves out of a turn what clashes with the person's facts, such as peanut butter for somebody with a peanut allergy.
 
-First it is removed from the text that the model reads, since a small model copies whatever its passages list, and then
-from the reply. Where nothing of a reply is left, a sentence that answers is quoted from what is left of the passages.
-Of a list only the clashing items are left out, of any other text the whole sentence. What the model says by itself ends
-before the first sentence that clashes, since what follows goes on from it ("These dishes are quick"). The person is
-told what was left out because of which fact.
+It is first removed from the text that the model reads, since a small model copies whatever its passages list, and then
+from the reply. If nothing of a reply is left, a sentence that answers is quoted from what is left of the passages. From
+a list only the clashing items are left out, from any other text the whole sentence. A reply from the model's own
+knowledge ends before the first sentence that clashes, since later ones may refer to it ("These dishes are quick"). The
+person is told what was left out because of which fact.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from assistant.wording.replies import fixed
 # What introduces a list, and what joins its last two items.
 _INTRODUCTIONS = (": ", " such as ", " including ")
 _CONJUNCTIONS = (" and ", " or ")
-# A longer last item likely includes the rest of the sentence, which can't be removed. Any longer one likely is a
-# clause: 99 of 100 items of lists taken apart by hand have no more words (tests/data/suitability_lists.jsonl).
+# A longer last item likely includes the rest of the sentence, which can't be removed. Any other item that is longer is
+# likely a clause: 99 of 100 items of lists taken apart by hand are shorter (tests/data/suitability_lists.jsonl).
 _MAX_LAST_ITEM_WORDS, _MAX_ITEM_WORDS = 5, 7
 _EVEN_ODDS = 0.5
 _FIRST_ITEM = Options(max_tokens=24, stop=("\n",))
@@ -57,7 +57,7 @@ def passages(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
 
 def reply(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Removes what clashes from the `answer`, whose sentences are then checked and cited again, or from a guess."""
+    """Removes what clashes from the `answer`, which is then checked and cited again, or from a guess."""
     answer = turn.answer
     if not turn.facts or answer is None or parts.suitability is None or stop.is_set():
         yield turn
@@ -87,9 +87,9 @@ def reply(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
 
 def _cited_again(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """The turn with what is left of its answer cited; as the model's own if no passage says it.
+    """The turn with what is left of its answer cited; it counts as the model's own if no passage supports it.
 
-    It is not looked at a second time as a whole: the whole reply has passed that, and this is a part of it.
+    There is no second look at it, since it is a part of a reply that has passed the second look.
     """
     text = turn.answer.text if turn.answer else ""
     turn = replace(turn, sentences=(), citations=())
@@ -104,7 +104,7 @@ def _cited_again(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 def _quoted_instead(turn: Turn, answer: Answer, sieve: Sieve, parts: Parts, stop: Event) -> Iterator[Turn]:
     """The turn with a sentence quoted from what is left of its passages; a fixed reply if none answers and suits.
 
-    Where the answer is the model's own, quoting was tried before it or no passage answers, so it isn't tried.
+    If the answer was the model's own, nothing is quoted: that was tried before, or no passage answers.
     """
     unsuited_turn = replace(turn, answer=fixed("unsuited"), sentences=(), citations=())
     emptied_turn = replace(unsuited_turn, answer=replace(answer, text="", unknown=True))
@@ -137,9 +137,9 @@ def _split_list(sentence: str) -> tuple[str, list[str], str]:
 
 
 def _holds_beginning(items: Sequence[str]) -> bool:
-    """Whether the first item has more words than the others mostly have, as 193 of 200 have that begin a sentence.
+    """Whether the first item contains the beginning of the sentence: it has more words than most other items.
 
-    These are the first items of lists taken apart by hand (tests/data/suitability_lists*.jsonl).
+    That holds for 193 of 200 such items in lists taken apart by hand (tests/data/suitability_lists*.jsonl).
     """
     first, *others = (len(_unjoined(item).split()) for item in items)
     return first > median(others)
@@ -172,7 +172,7 @@ class Sieve:
         return text, []
 
     def sift(self, text: str) -> tuple[str, list[OmittedText]]:
-        """The text without what clashes, and what was left out of it: of a list only its clashing items."""
+        """The text without what clashes, and what was left out of it: from a list only its clashing items."""
         spans = sentences(text)
         pieces, all_left_out, end = list[str](), list[OmittedText](), 0
         for span, fact in zip(spans, self._clashing([quote(text, span) for span in spans]), strict=True):
@@ -184,9 +184,9 @@ class Sieve:
         return ("".join(pieces).strip(), all_left_out) if all_left_out else (text, [])
 
     def _cut(self, sentence: str, fact: str) -> tuple[str, list[OmittedText]]:
-        """What is kept of a sentence that clashes, and what is left out: of a list the items that clash, else all.
+        """What is kept of a sentence that clashes, and what is left out: the clashing items of a list, else everything.
 
-        Where no item clashes by itself, the sentence does as a whole, or is no list.
+        If no item clashes by itself, the sentence clashes as a whole, or isn't a list.
         """
         introduction, items, punctuation = _split_list(sentence)
         clashes = self._likeliest_clashes(items) if len(items) > 1 else []
@@ -210,10 +210,10 @@ class Sieve:
         return text[:1].upper() + text[1:], left_out
 
     def _beginning(self, sentence: str, first: str) -> tuple[str, str]:
-        """The first item of a list that nothing introduces, taken apart: how the sentence begins, and the item itself.
+        """Splits the first item of a list without an introduction: the beginning of the sentence, and the item itself.
 
-        The beginning is "" where the language model finds none, or can't be asked. What it writes counts if the item
-        ends with it, whatever the articles.
+        The beginning is "" if the language model finds none, or can't be asked. What the model writes counts if the
+        text ends with it, whatever the articles.
         """
         with suppress(SequiturError):
             [completion] = self.llm.complete([render("list_start", sentence=sentence)], _FIRST_ITEM, self.stop)
@@ -227,7 +227,7 @@ class Sieve:
     def _reasons_of_items(self, clashes: Sequence[tuple[str, float]]) -> list[str]:
         """For each item of a list the fact it clashes with, "" for none.
 
-        Where one item clashes, others do from even odds on, since a list holds like things.
+        If one item clashes, even odds are enough for the others, since the items of a list are alike.
         """
         threshold = self.judge.threshold
         if any(likelihood >= threshold for _, likelihood in clashes):

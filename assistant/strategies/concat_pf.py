@@ -17,7 +17,7 @@ run = concat.run
 
 
 def retry(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """First asks each passage alone; when called again, takes the next best answer of these."""
+    """First asks each passage alone; when called again, takes the next best of these answers."""
     if turn.has_event("fell_back"):
         yield from post_fusion.retry(turn, parts, stop)
         return

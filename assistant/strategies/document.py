@@ -1,4 +1,4 @@
-"""The text that an ITRG loop wrote, alone (ITRG, section 2.1); after a loop that wrote none, as concat."""
+"""Answers from the text alone that an ITRG loop wrote (ITRG, section 2.1); after other loops, as concat does."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
 
 def sources(turn: Turn) -> tuple[Passage, ...]:
-    """The passages that the text was written from and the turn has no longer, those of the latest iteration first.
+    """The passages that the text was written from and that the turn no longer has, the latest iteration's first.
 
     Passages that the quality classifier rejected are left out.
     """

@@ -1,4 +1,4 @@
-"""Each passage in a prompt of its own; the answer is the majority of those that are not unknown.
+"""Asks each passage in a prompt of its own; of the answers that are not unknown, the most frequent one wins.
 
 The k prompts go to the model as one batch (post-fusion, section 3).
 """
@@ -35,7 +35,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
 
 def retry(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - nothing more is asked
-    """The answer with most votes after the winner, for the case that no passage supports the winner."""
+    """The answer with the most votes after the winner, used if no passage supports the winner."""
     for text in following(turn.answer, _speakers(turn, parts)):
         yield replace(turn, answer=Answer(text, origin="pool"), sentences=(), citations=())
 

@@ -1,10 +1,10 @@
 """Asks each passage alone, and weighs the answers by the relevance of their passages (RE-RAG, equations 3 to 6).
 
-P(a|q) = sum_j P_RE(c_j|q) P_G(a|q,c_j), with P_RE the softmax over the relevance estimator's scores; post-fusion gives
-every passage the same weight. For short answers P_G is the model's likelihood of each answer after each passage, if the
-backend can score ("thorough decoding" of RAG, Lewis et al. 2020, section 2.5). Otherwise an answer has probability 0
-after passages that gave another one ("fast decoding"). For chat answers, whose lengths differ, P_G is the geometric
-mean of the tokens' probabilities.
+P(a|q) = sum_j P_RE(c_j|q) P_G(a|q,c_j), where P_RE is the softmax over the relevance estimator's scores; post-fusion
+gives every passage the same weight. For short answers P_G is the model's likelihood of each answer after each passage,
+if the backend can score ("thorough decoding" of RAG, Lewis et al. 2020, section 2.5). Otherwise an answer has
+probability 0 after passages that gave another one ("fast decoding"). For chat answers, whose lengths differ, P_G is the
+geometric mean of the tokens' probabilities.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
 
 def retry(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - nothing more is asked
-    """The second likeliest answer, for the case that no passage supports the likeliest."""
+    """The second likeliest answer, used if no passage supports the likeliest."""
     speakers = {candidate.text: candidate for candidate in _speakers(turn.pool)[:SPEAKERS]}
     yield from _spoken(turn, [speakers[text] for text in following(turn.answer, list(speakers))])
 
@@ -78,7 +78,7 @@ def _weighed_passages(turn: Turn, parts: Parts) -> tuple[Passage, ...]:
 
 
 def _digests(turn: Turn, reserve: Sequence[Passage], parts: Parts) -> tuple[Digest, ...]:
-    """Digests of passages from the reserve, if the others have digests, as long as theirs."""
+    """Digests of passages from the reserve, as long as those of the other passages; none if these have none."""
     if not turn.digests:
         return ()
     knobs = parts.settings.turn
@@ -154,7 +154,7 @@ def _decided(turn: Turn, pool: tuple[Candidate, ...]) -> Turn:
 
 
 def _speakers(pool: Sequence[Candidate]) -> list[Candidate]:
-    """One answer for each group of equal ones, the likeliest group first: that from its most relevant passage."""
+    """One answer from each group of equal ones, the likeliest group first: the answer of its most relevant passage."""
     answers = [candidate for candidate in pool if not candidate.unknown]
     answers.sort(key=lambda candidate: (-candidate.probability, -candidate.weight))
     return list({candidate.group: candidate for candidate in reversed(answers)}.values())[::-1]

@@ -41,7 +41,7 @@ MAX_VALUES = {"k": 20, "loops": 5}
 
 
 class UserChoices:
-    """What users chose, where it can still be had; the settings' defaults for the rest."""
+    """What users chose, as far as it still exists; the settings' defaults for the rest."""
 
     def __init__(self, conversations: Conversations, settings: Settings) -> None:
         self._conversations, self._settings = conversations, settings
@@ -98,7 +98,7 @@ class UserChoices:
             return True
 
     def valid(self, user: str, name: str, value: Any) -> bool:
-        """Whether a choice can be had."""
+        """Whether a choice is available."""
         if name in MAX_VALUES:
             return type(value) is int and 1 <= value <= MAX_VALUES[name]
         if name == "retriever":

@@ -1,4 +1,4 @@
-"""What is measured of systems side by side: a row a system and question, and what all rows say.
+"""What is measured of systems side by side: a row for each system and question, and what all rows say.
 
 {"id": "q1", "system": "langchain_rag", "question": "...", "reply": "...", "gold": ["..."], "unanswerable": false,
  "held": true, "exact": false, "f1": 0.31, "shown": ["p1", "p7"], "gold_shown": true, "all_gold_shown": true,

@@ -1,9 +1,9 @@
-"""Combines a trained estimator with a second score, since each of the two knows something that the other doesn't.
+"""Combines a trained estimator with a second score, since each of them knows something that the other doesn't.
 
 s_j = judge * s_j of the estimator + other * second score + intercept: a logistic regression of whether a passage
 answers, fitted on a development set, and stored as `blend.json` beside the estimator's model. For the small estimator
-the second score is the cosine of question and passage, since the embedder has seen a billion pairs; for the larger one
-it is the small one's score. The paper has no such combination.
+the second score is the cosine of question and passage, since the embedder has seen a billion pairs; for the larger
+estimator it is the small one's score. The paper has no such combination.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from assistant.types import Passage, Relevance
 
 NAME = "blend.json"
 _REGULARISATION = 100.0
-# How many passages the larger estimator reads at least, and how many words, in which more short ones find room: as long
-# as eight passages of a hundred words take, each beside a question of ten.
+# How many passages the larger estimator reads at least, and up to how many words in all, so that it reads more if they
+# are short: as many words as eight passages of a hundred words have, each beside a question of ten.
 AGAIN, AGAIN_WORDS = 8, 880
 
 
@@ -75,7 +75,7 @@ class BlendedEstimator:
 
 
 class TwoStageEstimator:
-    """An `Estimator` in two stages: a quick one reads all passages, and a larger one those that the first finds best.
+    """An `Estimator` in two stages: a fast one reads all passages, and a larger one those that the first finds best.
 
     The other passages count as if the larger estimator had given them the lowest of its scores.
     """
@@ -113,7 +113,7 @@ def _read_again(question: str, passages: Sequence[Passage], scores: Sequence[flo
 def autocast_bf16() -> AbstractContextManager[Any]:
     """Autocasts to bf16 if the CPU has units for it: embedding is twice as fast, and cosines change by 0.001.
 
-    If torch isn't loaded, OpenVINO runs the embedder, which does so by itself.
+    If torch isn't loaded, OpenVINO runs the embedder, and uses bf16 by itself.
     """
     torch = sys.modules.get("torch")
     return torch.autocast("cpu", enabled=has_bf16()) if torch else nullcontext()

@@ -1,9 +1,9 @@
 """Makes confidences mean what they say: of the passages that are given 0.8, eight in ten should be relevant.
 
-Fitted on (score, relevant) pairs of a development set, and kept as JSON, which can be read and diffed and runs nothing.
-Temperature divides the scores (Guo et al. 2017, "On Calibration of Modern Neural Networks", section 4.2); Platt's
-scaling also shifts them, which an estimator needs that says "true" too readily; isotonic regression fits any rising
-curve (Zadrozny and Elkan 2002).
+A calibration is fitted on (score, relevant) pairs of a development set, and stored as JSON, which can be read and
+diffed and runs nothing. Temperature divides the scores (Guo et al. 2017, "On Calibration of Modern Neural Networks",
+section 4.2). Platt's scaling also shifts them, for estimators that say "true" too readily. Isotonic regression fits any
+rising curve (Zadrozny and Elkan 2002).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from assistant.protocols import Estimator
 from assistant.types import Passage, Relevance
 
 Method = Literal["temperature", "platt", "isotonic"]
-# Weak enough that scores decide, strong enough that a few perfectly separated pairs don't end in infinite confidence.
+# Weak enough that scores decide, strong enough that a few perfectly separated pairs don't get infinite confidence.
 _REGULARISATION = 1e4
 
 
@@ -31,9 +31,9 @@ _REGULARISATION = 1e4
 class Calibration(JsonFile):
     """A fitted curve from scores to confidences, for the estimator of this name.
 
-    Of temperature and Platt the curve is sigmoid(slope * s + intercept), the temperature being 1 / slope. Isotonic is
-    linear between its knots (score, confidence), and flat outside: it makes ties, and never changes an order. `data`
-    says in a few words what it was fitted on, for a person who wonders what the number means.
+    For temperature and Platt the curve is sigmoid(slope * s + intercept); the temperature is 1 / slope. The isotonic
+    curve is linear between its knots (score, confidence) and flat outside: it makes ties, but never changes an order.
+    `data` says in a few words what the curve was fitted on, for a person who wonders what the number means.
     """
 
     AGAIN: ClassVar[str] = "check the path, or make it again with `evaluate relevance --calibrate`"
@@ -77,7 +77,7 @@ class Calibration(JsonFile):
 
 
 class CalibratedEstimator:
-    """An `Estimator` whose confidences were calibrated; the name stays, since the scores' order does."""
+    """An `Estimator` with calibrated confidences; the name stays the same, since the order of the scores does."""
 
     def __init__(self, estimator: Estimator, calibration: Calibration) -> None:
         self.name, self.calibration = estimator.name, calibration.about
@@ -93,8 +93,8 @@ def fit(estimator: str, method: Method, scores: Sequence[float], relevant: Seque
     """Fit a calibration for the estimator of this name on pairs of s_j and whether the passage is relevant.
 
     Raises:
-        DataError: all passages are relevant, or none is; or more of them the lower the score, so that the estimator
-            tells nothing.
+        DataError: all passages are relevant, or none is; or lower scores have more relevant passages, so that the
+            estimator tells nothing.
         ValueError: the two differ in length.
     """
     x, y = np.asarray(scores, dtype=np.float64), np.asarray(relevant, dtype=bool)

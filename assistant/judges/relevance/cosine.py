@@ -1,4 +1,4 @@
-"""The likeness of question and passage as a relevance estimator, without training: what RE-RAG is measured against."""
+"""The similarity of question and passage as a relevance estimator without training, which RE-RAG is compared with."""
 
 from __future__ import annotations
 

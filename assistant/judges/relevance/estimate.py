@@ -20,8 +20,8 @@ PRIOR = 1.0
 def estimates(question: str, passages: Sequence[Passage], estimator: Estimator, stop: Event) -> list[Relevance]:
     """One estimate for each passage, in order; a person's own passage is as relevant as its most relevant sentence.
 
-    A lease or a manual says much in few words. The estimator, which was trained on passages about one matter each,
-    would overlook the one sentence that answers (docs/results/documents.md).
+    A lease or a manual says much in few words. The estimator was trained on passages about one topic each, and would
+    overlook the one sentence that answers (docs/results/documents.md).
     """
     own_passages = [passage for passage in passages if passage.own][:READ_CLOSELY]
     own_sentences = [
@@ -52,7 +52,7 @@ def reranked(
 
 
 def above_relative_cutoff(confidences: Sequence[float], share: float, k: int) -> list[bool]:
-    """Which confidences reach `share` of the highest among the first `k`; at least one of the first `k` does."""
+    """Which confidences reach `share` of the highest of the first `k`; at least one of the first `k` does."""
     best = max(confidences[:k], default=0.0)
     return [confidence >= share * best for confidence in confidences]
 

@@ -1,4 +1,4 @@
-"""Loads a relevance estimator by name, with its calibration and what it is blended with."""
+"""Loads a relevance estimator by name, with its calibration and its second score."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ CALIBRATION = "calibration.json"
 def load(name: str, llm: Callable[[], LLM], settings: Settings, progress: Progress) -> Estimator:
     """The chat model (`llm`), or a trained one: a folder, a hub id or a name of the catalogue, fetched if need be.
 
-    "cosine" compares embeddings, for measuring against; "shipped" is the cross-encoder that comes with Sequitur, and
-    "large" the larger one on top of it. What a folder holds is told by its configuration.
+    "cosine" compares embeddings, as a baseline; "shipped" is the cross-encoder that comes with Sequitur, and "large"
+    the larger one on top of it. The configuration in a folder says what kind of model the folder holds.
 
     Raises:
-        ModelError: it can't be had or loaded, or is neither a cross-encoder nor a T5.
+        ModelError: it can't be fetched or loaded, or is neither a cross-encoder nor a T5.
     """
     if name == BY_LLM:
         from assistant.judges.relevance.estimators.llm import LlmEstimator  # noqa: PLC0415
@@ -64,8 +64,8 @@ def chosen(
 ) -> EstimatorOf | None:
     """The estimator that the settings name, calibrated if there is a calibration; None for none.
 
-    If it is blended with an embedder, `embedder` is used if it is the right one; otherwise that one is loaded, too. If
-    a smaller one stands in for it, `instead` is told.
+    If it is blended with an embedder's cosine, `embedder` is used if it is the right one; otherwise the right one is
+    loaded, too. If a smaller estimator replaces it, `instead` is called.
 
     Raises:
         SequiturError: it can't be loaded; the message says what to do.
@@ -107,9 +107,9 @@ def _trained_estimator(
 
 
 def _cached(estimator: Estimator) -> Estimator:
-    """The estimator with a cache; of two stages each has its own.
+    """The estimator with a cache; if it has two stages, each stage has its own.
 
-    What these say of a text together depends on the texts beside it, and mustn't be taken for another list of texts.
+    The joint estimate of two stages depends on the other texts in the list, so it mustn't be reused for another list.
     """
     from assistant.judges.relevance.blend import TwoStageEstimator  # noqa: PLC0415
 
@@ -139,7 +139,7 @@ def _two_stage(folder: Path, embedder: Embedder | None, settings: Settings, prog
 def parts_of_blend(
     folder: Path, embedder: Embedder, settings: Settings
 ) -> tuple[Estimator, Callable[[str, Sequence[Passage]], list[float]], str]:
-    """The estimator of a folder, the second score that it is to be blended with, and that score's name.
+    """The estimator of a folder, the second score that is blended with it, and that score's name.
 
     Raises:
         ModelError: one of them can't be loaded.

@@ -20,8 +20,8 @@ _LOG = logging.getLogger(__name__)
 def with_relevance(turn: Turn, candidates: Sequence[Passage], parts: Parts, stop: Event) -> Turn:
     """The turn with k of the candidates as `passages`, each with its confidence, and the next ones as `reserve`.
 
-    With reranking these are the best, otherwise the first; a chat reply may leave out some of them. If the estimator
-    can't be used, or is stopped, the passages stay as they are.
+    With reranking these are the best candidates, otherwise the first; for a chat reply some may be left out. If the
+    estimator can't be used, or is stopped, the passages stay as they are.
     """
     if parts.estimator is None:
         return turn.with_event("relevance_failed", "no relevance estimator is set.")

@@ -1,6 +1,6 @@
-"""Answers weighed by the relevance of the passages that they came from (RE-RAG, equations 5 and 6).
+"""Weighs answers by the relevance of the passages that they came from (RE-RAG, equations 5 and 6).
 
-All in natural logarithms, so that a generator that finds an answer all but impossible does not end in 0 / 0.
+Everything is in natural logarithms, so that an answer that the generator finds almost impossible doesn't give 0 / 0.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-# A certain text's log-likelihood may come out of a sum of floats as a little over 0.
+# By rounding, the log-likelihood of a certain text, a sum of floats, may be a little over 0.
 ROUNDING = 1e-3
 
 
@@ -37,13 +37,14 @@ def marginal(scores: Sequence[float], log_likelihoods: Sequence[Sequence[float]]
 
     Args:
         scores: s_j of each passage.
-        log_likelihoods: a row an answer, a column a passage: log P_G(a|q,c_j), at most 0; -inf is allowed.
+        log_likelihoods: log P_G(a|q,c_j), with a row for each answer and a column for each passage; at most 0, -inf is
+            allowed.
 
     Returns:
-        One log-probability an answer; -inf where no passage gives the answer any chance, or there are no passages.
+        One log-probability for each answer; -inf if no passage gives the answer any chance, or there are no passages.
 
     Raises:
-        ValueError: a row has not one value a passage, or a value is no log-probability.
+        ValueError: a row doesn't have one value for each passage, or a value isn't a log-probability.
     """
     log_priors = log_weights(scores)
     log_marginals = []

@@ -1,1 +1,1 @@
-"""Does a sentence offer what clashes with what the person said of themselves? Two judges together, see `judge.py`."""
+"""Does a sentence offer something that clashes with a fact of the person? Two judges together; see `judge.py`."""

@@ -1,10 +1,10 @@
-"""Suitability by two judges together: one knows things and what facts rule out, the other reads fact and text as one.
+"""Suitability by two judges together: one knows things and what facts rule out, the other reads fact and text together.
 
-The tags (`tags.py`) know that a pad thai holds peanuts; they err on what is warned of, on facts that say the contrary,
-and on all that no table has. The reader (`reader.py`), a cross-encoder, reads those. A weighed mean of their log-odds
-counts; where the tags know nothing of a fact, theirs are even. There are two readers: a small one lies in
-shipped/suitability/reader; of a larger one what was learned lies in reader-large, and the encoder that this is added to
-is fetched. The README above them tells how they were trained, how each is weighed, and where they fail.
+The tags (`tags.py`) know that a pad thai contains peanuts; they err on warnings, on facts that say the contrary, and on
+everything that no table has. The reader (`reader.py`), a cross-encoder, can read those. A weighted mean of their
+log-odds counts; if the tags know nothing of a fact, theirs are even. There are two readers. The small one is in
+shipped/suitability/reader. Of the larger one, reader-large has what was learned, and the encoder that this is added to
+is fetched. The README above them says how they were trained, how each is weighted, and where they fail.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from assistant.protocols import Embedder, Progress, SuitabilityJudge
 from assistant.settings import Settings
 
 READER, READER_LARGE, BLEND = "reader", "reader-large", "blend.json"
-# Facts that the reader is asked about, those first that most surely rule something out; few people tell more.
+# How many facts the reader is asked about: those that most surely rule something out. Few people state more.
 FACTS = 24
-# Nobody is surer than that.
+# No judge counts as surer than this.
 _EDGE = 0.01
-# A text of so many words at most names a thing, such as an item of a list; more are a sentence.
+# A text of at most this many words names a thing, such as an item of a list; a longer one is a sentence.
 FEW = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Blend(JsonFile):
-    """How tags and reader are weighed, and from which probability on the two together mean a clash.
+    """How tags and reader are weighted, and from which probability on the two together mean a clash.
 
-    `reader` is the reader's share of the log-odds of sentences, `few` that of texts of few words, in [0, 1]; the tags,
-    which know things and don't read, have the rest. `questions` says whether the reader has learned what texts reply
-    to; one that hasn't is told no question.
+    `reader` is the reader's share of the log-odds of sentences, `few` its share for texts of few words, both in [0, 1];
+    the tags have the rest. `questions` says whether the reader has learned to read texts as replies to a question; if
+    not, it is given no question.
     """
 
     AGAIN: ClassVar[str] = "get or train the judge again"
@@ -53,14 +53,14 @@ class Blend(JsonFile):
     questions: bool = False
 
     def __call__(self, text: str, evidence: tuple[float, float]) -> float:
-        """The probability of a clash with the text, of the log-odds that tags and reader give."""
+        """The probability of a clash with the text, from the log-odds that tags and reader give."""
         tags, reader = evidence
         share = self.few if has_few_words(text) else self.reader
         return 1 / (1 + exp(-((1 - share) * tags + share * reader)))
 
 
 def has_few_words(text: str) -> bool:
-    """Whether a text is no more than the name of a thing."""
+    """Whether a text is so short that it only names a thing."""
     return len(text.split()) <= FEW
 
 
@@ -74,11 +74,11 @@ class Both:
 
     @property
     def threshold(self) -> float:
-        """From which on a pair counts as a clash; `blend.json` says on what it was chosen."""
+        """The lowest value at which a pair counts as a clash; `blend.json` says on what it was chosen."""
         return self.blend.threshold
 
     def clashes(self, facts: Sequence[str], texts: Sequence[str], stop: Event, question: str = "") -> list[list[float]]:
-        """How surely each fact clashes with each text, in [0, 1]: a row a fact, a column a text.
+        """How surely each fact clashes with each text, in [0, 1]: a row for each fact, a column for each text.
 
         Of many facts those are read that most surely rule something out; the others clash with nothing, as do empty
         facts and texts. With a `question` the texts are read as replies to it. When `stop` is set, what wasn't read yet
@@ -120,9 +120,9 @@ class Both:
 
 
 def judge_of(folder: Path, embedder: Embedder, base: Path | None = None) -> SuitabilityJudge:
-    """The judge in a folder: by tags and reader together, or by the tags alone where it has no reader.
+    """The judge in a folder: tags and reader together, or the tags alone if there is no reader.
 
-    With a `base`, by the larger reader, of which the folder holds what is added to this encoder.
+    With a `base`, the larger reader is used, of which the folder holds what is added to this encoder.
 
     Raises:
         ModelError: what was learned is missing, broken, or belongs to another embedder.
@@ -134,9 +134,9 @@ def judge_of(folder: Path, embedder: Embedder, base: Path | None = None) -> Suit
 
 
 def shipped(settings: Settings, embedder: Embedder, progress: Progress, instead: Instead = logged) -> SuitabilityJudge:
-    """The judge that comes with Sequitur, with the reader that is set; the small one where the larger can't be had.
+    """The judge that comes with Sequitur, with the reader that is set; the small one if the larger can't be fetched.
 
-    `instead` is told of that.
+    `instead` is called in that case.
 
     Raises:
         ModelError: as `judge_of` does.
@@ -151,7 +151,7 @@ def shipped(settings: Settings, embedder: Embedder, progress: Progress, instead:
 
 
 def _log_odds(probability: float) -> float:
-    """The log-odds of a probability by tags, even where it is 0: then they had nothing to weigh, and know nothing."""
+    """The log-odds of a probability by tags; even odds if it is 0, since the tags then know nothing of the pair."""
     if not probability:
         return 0.0
     clipped = min(max(probability, _EDGE), 1 - _EDGE)

@@ -37,11 +37,11 @@ class Network:
 class Knowledge:
     """What was learned, for embeddings of `dimension` d from the embedder that is named.
 
-    `groups` tells of a fact which of G groups it belongs to; `rules` (G, T) says which of T tags each group rules out.
-    `tags` are their names, `things` (n, d) known things, `names` (n) theirs, `has` (n, T) their tags; `marks` tells the
-    tags of the embedding of a name or text. `named` (d + 1,) is the logistic curve of whether a fact rules out what it
-    names, with the name hidden, and `offers` that of whether a text offers it; `mix` weighs the signals of a pair.
-    `ordinary` are plain words of facts that name nothing: "allergic", "hate".
+    `groups` tells which of G groups a fact belongs to; `rules` (G, T) says which of T tags each group rules out. `tags`
+    are the tags' names. `things` (n, d) are known things, `names` (n) their names, `has` (n, T) their tags. `marks`
+    tells the tags of a name or text from its embedding. `named` (d + 1,) is the logistic curve for whether a fact, with
+    the name hidden, rules out what it names; `offers` is the one for whether a text offers it. `mix` weighs the signals
+    of a pair. `ordinary` are plain words of facts that name nothing: "allergic", "hate".
     """
 
     groups: Network
@@ -61,7 +61,7 @@ class Knowledge:
 
     @cached_property
     def places(self) -> dict[str, list[int]]:
-        """Where the things of each plain name stand."""
+        """The positions of the things with each plain name."""
         positions: dict[str, list[int]] = {}
         for n, name in enumerate(self.names):
             positions.setdefault(plain(name), []).append(n)
@@ -69,7 +69,7 @@ class Knowledge:
 
     @cached_property
     def tag_places(self) -> dict[str, int]:
-        """Where the tag of each plain name stands."""
+        """The position of the tag with each plain name."""
         return {plain(tag): n for n, tag in enumerate(self.tags)}
 
     def save(self, folder: Path) -> None:

@@ -7,14 +7,14 @@ from collections.abc import Container
 from dataclasses import dataclass
 
 _WORD = re.compile(r"[\w'’-]+")
-# A known name has so many words at most, an unknown one so many.
+# The most words of a known name, and of an unknown one.
 _MAX_KNOWN_WORDS, _MAX_UNKNOWN_WORDS = 6, 2
 # A name neither begins nor ends with one of these.
 JOINING = frozenset(
     "a an and any are as at be but by for from has have i i'm if in into is it its me my no not of off on or our some "
     "that the their them then there these they this to too up was we will with you your".split()
 )
-# What stands for a name that is hidden.
+# What replaces a hidden name.
 _PLACEHOLDER = "this"
 
 
@@ -30,9 +30,9 @@ class Name:
 
 
 def names(text: str, known_names: Container[str]) -> list[Name]:
-    """Known names, the longest ones, with what they begin with; and the other words, alone and by two.
+    """The longest known names, with the shorter names that they begin with; and other words, alone and in pairs.
 
-    "Butter" isn't in "peanut butter", but "peanut" is.
+    "Peanut butter" contains "peanut" as a name, but not "butter".
     """
     words = list(_WORD.finditer(text))
     matches, position = list[Name](), 0
@@ -64,7 +64,7 @@ def hidden(text: str, name: Name) -> str:
 
 
 def plain(name: str) -> str:
-    """A name in small letters, without an article, in the singular."""
+    """A name in lower case, without an article, in the singular."""
     words = [_singular(word) for word in name.lower().replace("’", "'").split()]
     while len(words) > 1 and words[0] in ("a", "an", "the", "some"):
         del words[0]
@@ -97,7 +97,7 @@ def _as_known(name: Name) -> Name:
 
 
 def _unknown_names(text: str, words: list[re.Match[str]], run: list[int]) -> list[Name]:
-    """The words of a run of unknown ones, alone and together, that neither begin nor end with a joining one."""
+    """Names from a run of unknown words, alone and in pairs; none begins or ends with a joining word."""
     return [
         _name_at(text, words, start, start + count)
         for start in run

@@ -1,4 +1,4 @@
-"""The reader: a cross-encoder that reads fact and text as one, and tells whether they clash."""
+"""The reader: a cross-encoder that reads fact and text together, and tells whether they clash."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from assistant.judges.recent_results import RecentResults
 
 # Tokens read of fact, question and text together, at most; the small reader reads no more than 96.
 LENGTH = 128
-# Pairs read at once, and readings that are kept: the steps of a turn ask about the same pairs.
+# Pairs read at once, and how many readings are cached: the steps of a turn ask about the same pairs.
 BATCH, KEPT = 32, 4096
 
 Pair = tuple[str, str]
 
 
 def as_reply(text: str, question: str) -> str:
-    """What is read in a text's place where it is shown in reply to a question; the text itself without one."""
+    """The text with the question that it replies to, as the reader reads it; without a question the text itself."""
     return f"Asked: {' '.join(question.split())} Told: {text}" if question else text
 
 

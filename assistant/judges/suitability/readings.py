@@ -1,4 +1,4 @@
-"""What a fact rules out, and what a text holds, as the networks and the known things tell of their embeddings."""
+"""What a fact rules out, and what a text contains, as the networks and the known things tell from embeddings."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from assistant.protocols import Embedder
 _UNRELATED, _SAME_THING = 0.5, 0.9
 # Two names mean the same from the second on, and not at all up to the first.
 _OTHER_NAME, _SAME_NAME = 0.7, 0.95
-# So many known things nearest to a name are looked at.
+# How many known things nearest to a name are looked at.
 _NEAREST_THINGS = 8
-# A tag less sure than this is none; a name that says less than this is not looked at.
+# A tag less sure than this doesn't count; a name that matters less than this is not looked at.
 FAINT = 0.1
-# Names and texts with a hidden name are kept: they come again in many texts.
+# How many names, and texts with a hidden name, are cached: the same ones come again in many texts.
 _CACHE_SIZE = 4096
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ruled:
-    """What a fact rules out: `tags` (T,) how surely; and things by name, with embeddings (m, d) and how surely."""
+    """What a fact rules out, and how surely: `tags` (T,), and things by name, with embeddings (m, d)."""
 
     tags: Array
     names: tuple[str, ...]

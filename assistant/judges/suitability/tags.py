@@ -1,12 +1,12 @@
-"""The judge by tags: does a sentence offer what clashes with something that the person said of themselves?
+"""The judge by tags: does a sentence offer something that clashes with what the person said about themselves?
 
 "Peanut butter on toast" clashes with "I have a peanut allergy", "Avoid peanuts" doesn't. The judge knows tags: what
-facts rule out ("coeliac": gluten), and what things have or are ("toast": gluten, "gouda": cheese). A network tells of
-a fact's embedding which groups of facts it belongs to, and so which tags it rules out; a fact may also name what it
-rules out ("I can't stand coriander"). Which tags a text has is told by the names in it that are known, by the known
-names that other words are near to, and by a second network. A third look at each name, with the name itself hidden,
-tells whether the text offers it or warns of it. One logistic curve weighs these. What was learned lies in
-shipped/suitability; how, and where it fails, is told in the README there.
+facts rule out ("coeliac": gluten), and what things have or are ("toast": gluten, "gouda": cheese). From a fact's
+embedding a network tells which groups of facts it belongs to, and so which tags it rules out; a fact may also name what
+it rules out ("I can't stand coriander"). The tags of a text come from known names in it, from the known names that its
+other words are near to, and from a second network. A third look at each name, with the name itself hidden, tells
+whether the text offers it or warns of it. One logistic curve weighs all these signals. What was learned is in
+shipped/suitability; the README there says how it was learned, and where it fails.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from assistant.judges.suitability.knowledge import Array, Knowledge, linear, sig
 from assistant.judges.suitability.readings import FAINT, Held, Readings, Ruled
 from assistant.protocols import Embedder
 
-# Readings that are kept: facts and texts come again in a conversation.
+# How many readings are cached: facts and texts come again in a conversation.
 _CACHE_SIZE = 512
 # Texts that are read in one go.
 _BATCH = 16
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 class ByTags:
-    """The judge by tags. Safe to call from several threads; what it found of a fact or a text is kept.
+    """The judge by tags. Safe to call from several threads; what it found out about a fact or a text is cached.
 
     Raises:
         ModelError: what was learned belongs to another embedder.
@@ -53,7 +53,7 @@ class ByTags:
 
     @property
     def threshold(self) -> float:
-        """From which on a pair counts as a clash; chosen on development data, see `judge.json`."""
+        """The lowest value at which a pair counts as a clash; chosen on development data, see `judge.json`."""
         return self.knowledge.threshold
 
     def clashes(
@@ -63,7 +63,7 @@ class ByTags:
         stop: Event,
         question: str = "",  # noqa: ARG002 - tags know things, whatever was asked
     ) -> list[list[float]]:
-        """How surely each fact clashes with each text, in [0, 1]: a row a fact, a column a text.
+        """How surely each fact clashes with each text, in [0, 1]: a row for each fact, a column for each text.
 
         A text is best one sentence, or the name of a thing. Empty facts and texts clash with nothing. When `stop` is
         set, what wasn't read yet has 0.

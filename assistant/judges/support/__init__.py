@@ -1,4 +1,4 @@
-"""One file a judge of support. A module here looks as `Module` says; adding a judge is adding a file."""
+"""The judges of support, one file for each; adding one is adding a file that looks like `Module`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Module(Protocol):
     ) -> SupportJudgeOf:
         """The judge for all turns, fetched if need be; it may use this embedder.
 
-        `instead` is told where a smaller one stands in for it.
+        If a smaller judge replaces it, `instead` is called.
 
         Raises:
             ModelError: it can't be loaded.

@@ -1,7 +1,7 @@
 """The larger judge of support: MPNet, which is fetched once, with an adapter that comes with Sequitur.
 
-It has five times the weights of the judge that comes with Sequitur (`trained`), learned from more pairs, and tells
-more: docs/results/support.md. Where it can't be had, that one judges.
+It has five times the weights of the judge that comes with Sequitur (`trained`), has learned from more pairs, and judges
+better (docs/results/support.md). If it can't be fetched, the other one judges.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def judge(
 
 
 def opened(folder: Path, settings: Settings, progress: Progress) -> trained.Support:
-    """The judge in a folder; where that holds only what is added to the base, this is fetched.
+    """The judge in a folder; if the folder holds only what is added to a base, the base is fetched.
 
     Raises:
-        ModelError: the folder holds no judge, or the base can't be had.
+        ModelError: the folder holds no judge, or the base can't be fetched.
     """
     is_adapter = (folder / CONFIG).exists()
     return trained.Support(folder, encoder(settings, progress) if is_adapter else None)

@@ -1,4 +1,4 @@
-"""Support as the language model sees it: asked yes or no, of whole passages or of their sentences nearest to the claim.
+"""Support by the language model: it is asked yes or no about whole passages, or their sentences nearest to the claim.
 
 It reads each claim alone, with the same veto in code as the trained judge, which is far faster. Its probability of yes
 is the support; it knows no "partly".
@@ -21,7 +21,7 @@ from assistant.types import Claim, Passage, Verdict
 
 # Sentences shown of each passage.
 SHOWN = 2
-# So many words in a row that are in a passage are quoted from it. Fewer may lose what negates or limits them.
+# This many words in a row count as quoted if a passage has them. Fewer may lack what negates or limits them.
 QUOTED = 12
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 
@@ -39,7 +39,7 @@ def judge(
 class ByLLM:
     """The language model's judgement; from `threshold` on its probability of yes counts as support.
 
-    With an `embedder` it is shown the nearest sentences of each passage, which it tells more from, otherwise all.
+    With an `embedder` it is shown only the nearest sentences of each passage, with which it judges better.
     """
 
     def __init__(self, llm: LLM, threshold: float, embedder: Embedder | None = None) -> None:
@@ -51,9 +51,9 @@ class ByLLM:
         return self._threshold
 
     def judge(self, claims: Sequence[Claim], stop: Event) -> list[Verdict]:
-        """One verdict a claim: no where there is a veto, yes to a long quotation; the model is asked about the rest.
+        """One verdict for each claim: no if there is a veto, yes to a long quotation; the model judges the rest.
 
-        After `stop` it is no for these, since the model then gives even odds to what it hasn't read.
+        After `stop` the rest is not supported, since the model then gives even odds to what it hasn't read.
         """
         claims = [self._with_shown_evidence(claim) for claim in claims]
         known_verdicts = [_verdict_without_model(claim) for claim in claims]

@@ -1,9 +1,9 @@
 """Support: does a passage say what a sentence of the answer says, as a reply to what was asked?
 
 "Qatar" to "Who hosted the 2022 World Cup?" is supported by a passage that says so, and "Qatar" to "Who won it?" is not.
-Sounding alike is not enough. Code has one veto: a sentence is partly supported at best whose numbers, dates or names
-neither the passages nor what was given have, since a small model overlooks a digit. The weights that come with Sequitur
-lie in shipped/support; how they were trained, what was measured and where they fail is told in the README there.
+Sounding alike is not enough. Code has one veto, since a small model overlooks a digit: a sentence with a number, date
+or name that neither the passages nor the other given texts have is partly supported at best. The weights that come with
+Sequitur are in shipped/support; the README there says how they were trained, what was measured and where they fail.
 """
 
 from __future__ import annotations
@@ -60,19 +60,19 @@ class Support:
 
     @property
     def threshold(self) -> float:
-        """From which probability on a sentence counts as supported; `judge.json` says on what data it was chosen."""
+        """The lowest probability at which a sentence counts as supported; `judge.json` says how it was chosen."""
         return self._model.curve.threshold
 
     def judge(self, claims: Sequence[Claim], stop: Event) -> list[Verdict]:
-        """One verdict a claim. An empty sentence, or one without evidence, is not supported."""
+        """One verdict for each claim. An empty sentence, or one without evidence, is not supported."""
         probabilities = self.probabilities(claims, stop)
         return [self._verdict(claim, probability) for claim, probability in zip(claims, probabilities, strict=True)]
 
     def probabilities(self, claims: Sequence[Claim], stop: Event) -> list[float]:
         """How likely each claim is supported, in [0, 1], without the veto.
 
-        Evidence is read in windows, of which the best counts; of several passages the best windows are read together,
-        too, since a sentence may need both.
+        Evidence is read in windows, of which the best counts. The best windows of several passages are also read
+        together, since a sentence may need both.
         """
         windows_by_claim = [
             [windows(passage) for passage in claim.evidence] if claim.sentence.strip() else [] for claim in claims
@@ -114,15 +114,15 @@ class Support:
 
 
 def claimed(sentence: str, question: str = "") -> str:
-    """A sentence as the judge reads it, in training and in use: behind the question that it replies to, if any."""
+    """A sentence as the judge reads it, in training and in use: after the question that it replies to, if any."""
     trimmed_question = question.strip()
     return f"{trimmed_question.rstrip('?')}? {sentence.strip()}".strip() if trimmed_question else sentence.strip()
 
 
 def windows(passage: Passage) -> list[str]:
-    """A passage in stretches of whole sentences, each behind the title, half of each in the next one as well.
+    """A passage in windows of whole sentences, each with the title before it; half of each is in the next one as well.
 
-    The judge was trained on short texts, and tells more from them: on long development pairs AUC 0.80, whole 0.62.
+    The judge was trained on short texts, and judges them better: AUC 0.80 on long development pairs, read whole 0.62.
     """
     spans = sentences(passage.text)
     word_counts = [len(quote(passage.text, span).split()) for span in spans]
@@ -136,7 +136,7 @@ def windows(passage: Passage) -> list[str]:
 
 
 def _window_end(word_counts: Sequence[int], start: int, max_words: int) -> int:
-    """The index behind the last sentence of a window of at most `max_words`, which has one sentence at least."""
+    """The index after the last sentence of a window, which has at most `max_words` words but at least one sentence."""
     end = start + 1
     while end < len(word_counts) and sum(word_counts[start : end + 1]) <= max_words:
         end += 1

@@ -1,4 +1,4 @@
-"""One file a format. A reader module names its `SUFFIXES` and has `read(path)`, which yields the document's blocks.
+"""One file for each format. A reader module names its `SUFFIXES`; its `read(path)` yields the blocks of a document.
 
 `RECORDS` is true where each block is a passage with an id of its own. A document that can't be read raises
 `LibraryError` with the reason alone ("it is encrypted"): whoever reports it names the file. Adding a format is adding

@@ -72,7 +72,7 @@ def _encrypted_names(archive: ZipFile) -> set[str]:
 
 
 def _chapters(archive: ZipFile, package_name: str) -> Iterator[str]:
-    """The names of the chapters' files, each once, in reading order; those that are missing are passed over."""
+    """The names of the chapters' files, each once, in reading order; those that are missing are skipped."""
     tree, folder, names = _parsed(archive, package_name), PurePosixPath(package_name).parent, set(archive.namelist())
     items = {entry.get("id"): entry for entry in _elements(tree, "item") if entry.get("media-type") in _CHAPTER_TYPES}
     for reference in _elements(tree, "itemref"):

@@ -1,6 +1,6 @@
 r"""JSON lines as Pyserini has them, a passage a line: `{"id": "7", "title": "Oslo", "contents": "Oslo is ..."}`.
 
-`id` may be a number; `title` may be missing; further keys are passed over. May be gzipped.
+`id` may be a number; `title` may be missing; other keys are ignored. May be gzipped.
 """
 
 from __future__ import annotations

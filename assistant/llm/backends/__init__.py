@@ -1,8 +1,8 @@
 """The backends that run language models, one file for each; adding one is adding a file that looks like `Module`.
 
 Its class is an `Engine` and passes `LLMContract` (tests/llm_contract.py); parts of it that deserve a file of their own
-stand in `llm/engines`.
-Choosing imports every module, so the libraries that run models are imported when one is loaded.
+are in `llm/engines`. Choosing a backend imports every module here, so a module imports the library that runs its models
+only when it loads one.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def rounds(turn: Turn, parts: Parts, stop: Event, search: Callable[[Turn], Turn]
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `draft` as it grows: from the facts, the question and the digests of an earlier round, if there was one.
 
-    The question stands alone, so the history only gives the context of the conversation; the settings say how much.
+    The question stands alone, so the history only adds context; the settings say how much of it is used.
     """
     values = {
         "history": _history(turn, parts),
@@ -47,13 +47,13 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
 
 def _history(turn: Turn, parts: Parts) -> tuple[Exchange, ...]:
-    """The last exchange, or the whole history, of which `fit` leaves out the oldest exchanges that have no room."""
+    """The last exchange, or the whole history, from which `fit` drops the oldest exchanges that don't fit."""
     is_whole = parts.settings.turn.draft_history == "whole"
     return turn.history if is_whole else recent(turn.history, exchanges=1, chars=200)
 
 
 def _with_digests(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds the digests from which the next draft is written, of the passages that the answer would be made from."""
+    """Adds the digests for the next draft, made from the passages that the answer would be made from."""
     if parts.settings.turn.quality_model:
         for turn in timed("quality", quality.run, turn, parts, stop):
             yield turn

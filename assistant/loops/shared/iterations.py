@@ -1,7 +1,7 @@
 """ITRG: searching and writing alternate, and each improves the other (ITRG, section 2).
 
-The first round searches for the question, each later one for the question and the document written last. How that
-document is written is up to the loop; see `loops/itrg_refine.py` and `loops/itrg_refresh.py`.
+The first round searches for the question, each later one for the question and the document written last. How the
+document is written depends on the loop; see `loops/itrg_refine.py` and `loops/itrg_refresh.py`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def with_document(turn: Turn, document: str) -> Turn:
 
 
 def _searched(turn: Turn, parts: Parts) -> Turn:
-    """The turn with one more iteration, which has its passages, and the last document until another is written."""
+    """The turn with one more iteration: its passages, and the previous document until a new one is written."""
     query = Query("question", search_text(turn))
     if turn.document:
         query = Query("document", f"{turn.question} {turn.document}")

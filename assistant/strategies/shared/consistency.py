@@ -1,8 +1,8 @@
 """Self-consistency around any strategy: it is sampled several times, and the answers vote (post-fusion, section 4.4).
 
 If every sample's answer was elected from a pool of votes, the pools are joined, so that p samples of post-fusion over k
-passages vote with p x k answers. Otherwise, also if answers were weighed instead of counted, each sample votes with its
-one answer.
+passages vote with p x k answers. Otherwise (including when answers were weighed instead of counted) each sample votes
+with its one answer.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _voted(runs: Sequence[Turn], parts: Parts) -> Turn:
     winner = elect(pool, form, parts.embedder)
     if pooled or winner is None:
         return replace(runs[0], pool=pool, answer=Answer(winner.text, origin="pool") if winner else NO_ANSWER)
-    # the winning run also has what belongs to its answer, such as the reasoning
+    # the winning run also has what goes with its answer, such as the reasoning
     return replace(runs[pool.index(winner)], pool=pool)
 
 

@@ -27,7 +27,7 @@ SAME = 0.75
 
 
 def vote(pool: Sequence[Candidate], form: str, embedder: Embedder) -> tuple[Candidate, ...]:
-    """The pool with `votes` (how many candidates, itself included, say the same) and `group` (that group's number).
+    """The pool with `votes` (how many candidates say the same, itself included) and `group` (the number of its group).
 
     Unknown candidates have neither.
     """
@@ -81,7 +81,7 @@ def _groups(pool: Sequence[Candidate], form: str, embedder: Embedder) -> list[st
 
 
 def _distances(texts: Sequence[str], embedder: Embedder) -> NDArray[np.float64]:
-    """1 - cosine of each pair, shape (n, n); pairs that disagree are too far apart for any cluster to hold both."""
+    """1 - cosine of each pair, shape (n, n); pairs that disagree are too far apart to be in one cluster."""
     vectors = embedder.encode(texts).astype(np.float64)
     distances = 1 - vectors @ vectors.T
     for (i, text), (j, other) in combinations(enumerate(texts), 2):

@@ -18,7 +18,7 @@ FACTOID_MAX_TOKENS = 24
 
 
 def read(prompt: str, turn: Turn, parts: Parts, stop: Event, **values: Any) -> Iterator[Turn]:
-    """Adds `answer`, streamed, by the prompt of this name, with `values` for its further variables."""
+    """Adds `answer`, streamed, with the prompt of this name and `values` for its other variables."""
     form = turn.choices.form
     max_tokens = parts.settings.turn.max_answer_tokens if form == "chat" else FACTOID_MAX_TOKENS
     values |= {"facts": turn.told_facts, "question": turn.question, "examples": parts.settings.turn.answer_examples}

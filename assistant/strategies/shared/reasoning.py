@@ -22,7 +22,7 @@ _LABEL = re.compile(r"^\W*(?:final\s+)?answer\W*:\W*", re.IGNORECASE | re.MULTIL
 
 
 def think(prompt: str, turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds `reasoning`, then `answer`, as they grow, by the prompt of this name.
+    """Adds `reasoning`, then `answer`, as they grow, with the prompt of this name.
 
     If the reasoning ends without "Answer:", or its tokens run out before the answer is complete, a second prompt asks
     for the answer alone.

@@ -1,4 +1,4 @@
-"""The interface of a file of `assistant/strategies`: how it answers, and its next answers if one is unknown."""
+"""The interface of a file in `assistant/strategies`: how it answers, and its next answers if one is unknown."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def is_unanswered(turn: Turn) -> bool:
 
 
 def in_full(strategy: Strategy) -> Step:
-    """The strategy as one step, which goes on to the next answer while one is unknown; nothing is cited."""
+    """The strategy as one step, which goes on to the next answer as long as the last is unknown; nothing is cited."""
 
     def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         """Adds what the strategy adds."""
@@ -57,7 +57,7 @@ def in_full(strategy: Strategy) -> Step:
 
 
 def next_answers(strategy: Strategy, check: Step, turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds the strategy's next `answer` and what `check` adds to it, until one is not unknown or there are no more."""
+    """Adds the strategy's next `answer` and what `check` adds, until an answer is known or there are no more."""
     while strategy.retry and is_unanswered(turn) and not stop.is_set():
         previous = turn
         for turn in strategy.retry(turn, parts, stop):

@@ -1,4 +1,4 @@
-"""One file a relevance estimator; adding one is adding a file.
+"""The relevance estimators, one file for each; adding one is adding a file.
 
 A module here is a `PromptedModule`, a `TrainedModule` or an `AdapterModule`.
 """

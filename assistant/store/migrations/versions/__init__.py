@@ -1,1 +1,1 @@
-"""One file a version of the tables; `upgrade` leads to it from the one before."""
+"""One file for each version of the tables; `upgrade` leads to it from the one before."""
