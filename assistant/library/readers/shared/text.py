@@ -17,7 +17,6 @@ from assistant.text.chunks import Block
 from assistant.text.sentences import clean
 
 _PARAGRAPH = re.compile(r"\n\s*\n")
-_SPACE = re.compile(r"\s+")
 _EXPONENT = re.compile(r"\s*[+−–-]?\d")
 # A list of terms: each begins a line; what it means stands behind a colon, after a few words, or indented below.
 _ENTRY = re.compile(r"\n(?=\S)")
@@ -161,7 +160,7 @@ def title_of(path: Path) -> str:
 
 def tidy(text: str) -> str:
     """One line of text, with single spaces and no control characters."""
-    return _SPACE.sub(" ", clean(text))
+    return " ".join(clean(text).split())
 
 
 def superscript(text: str, before: str) -> str:
