@@ -177,6 +177,7 @@ SCENARIOS = (
     "scenarios",
     "scenarios_asked",
     "scenarios_asked_fresh",
+    "scenarios_injections_fresh",
     "scenarios_sums",
     "scenarios_sums_fresh",
     "scenarios_talk_fresh",
